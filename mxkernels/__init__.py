@@ -1,0 +1,67 @@
+"""mxkernels: MX quantization kernels, each proved byte for byte against mxref.
+
+`quantize` picks a back end; `registry.KERNELS` lists what is built. Importing this package loads
+neither Triton nor numpy.
+"""
+
+import torch
+
+from mxkernels import arguments, reference, registry
+from mxref import Quantized, Recipe
+
+__all__ = ["quantize"]
+
+
+def quantize(
+    x: torch.Tensor,
+    recipe: str | Recipe = "rceil",
+    *,
+    block: tuple[int, int] = (1, 32),
+    payload_order: str = "row",
+    scale_layout: str = "plain",
+    backend: str = "auto",
+) -> Quantized:
+    """Quantize `x` to MX: e4m3 payload and one E8M0 scale for each block of 32.
+
+    byte = rule(max|x| of the block); payload = e4m3(x * 2^(127 - byte)), to nearest even,
+    saturating at 448. x: bfloat16, float16 or float32, any strides, rank >= 1 for block (1, 32),
+    >= 2 for (32, 1) and (32, 32). Returns Quantized(payload, scale): float8_e4m3fn of x's shape,
+    float8_e8m0fnu of shape (..., ceil(K / 32)) when plain; new, contiguous, detached. x is never
+    changed. A partial block counts its missing elements as zeros.
+
+    ==================  ======================  ==========================================
+    block holds         scale byte              payload
+    ==================  ======================  ==========================================
+    only +0 / -0        0x00                    0x00 / 0x80
+    tiny, subnormal     0x00                    of x * 2^127; subnormals are not flushed
+    the largest finite  0xF6 floor, else 0xF7   0x7E floor (saturated), else 0x78
+    NaN or +-Inf        0xFF                    0x7F in the whole block (POLICY)
+    ==================  ======================  ==========================================
+
+    Back ends: "triton" (a CPU tensor runs in Triton's interpreter), "compile" (torch.compile of
+    the plain formula), "reference" (mxref); "cuda" is not built. "auto" is the fastest one
+    measured for a CUDA tensor and "reference" for any other; it hides no failure.
+
+    Raises TypeError or ValueError for a bad argument, NotImplementedError naming what is not built,
+    RuntimeError naming what a back end lacks on this machine. Source: OCP MX v1.0 section 6.3
+    (floor), PTX cvt.rp.satfinite.ue8m0x2 and cuBLAS (rceil), torchao (ceil, even).
+
+    >>> payload, scale = quantize(torch.full((2, 32), 448.0))
+    >>> scale.view(torch.uint8).tolist(), hex(payload.view(torch.uint8)[0, 0].item())
+    ([[127], [127]], '0x7e')
+    """
+    arguments.one_of("backend", backend, registry.BACKENDS)
+    pair = arguments.block_pair(block)
+    arguments.orders(payload_order, scale_layout)
+    x = arguments.source(x, pair)
+    if backend == "auto":
+        backend = registry.WINNERS["quantize"] if x.is_cuda else "reference"
+    if backend != "reference":
+        spec = registry.find("quantize", backend)
+        return spec.call(x, recipe, pair, payload_order, scale_layout)
+    if not torch.compiler.is_compiling():
+        return reference.quantize(x, recipe, pair, payload_order, scale_layout)
+    # One opaque node: inductor's C++ cannot view float8_e8m0fnu.
+    name = arguments.recipe_name(recipe)
+    op = registry.op.quantize
+    return Quantized(*op(x.detach(), "reference", name, pair, payload_order, scale_layout))

@@ -1,0 +1,1 @@
+"""Measurements of the kernels and of the reference; `results/` holds what was measured where."""

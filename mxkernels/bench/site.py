@@ -1,0 +1,122 @@
+"""One shape and dtype on one device: its inputs, what they quantize to, and its limits."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import mxref
+from mxkernels.bench.jobs import Job, Pool, cache_bytes, sets_for, verify
+from mxkernels.bench.limits import LIMITS, saturated
+from mxkernels.bench.timing import interleaved, summary, watch_for
+from mxkernels.quantize.shapes import contracted, payload_strides
+from mxref import Quantized
+
+DATA = ("randn", "specials")
+SEED = 1
+CANDIDATE_ROUNDS = 25
+
+
+def shape_text(shape: tuple[int, ...]) -> str:
+    """A shape as the command line takes it.
+
+    >>> shape_text((8, 8192, 5120))
+    '8x8192x5120'
+    """
+    return "x".join(map(str, shape))
+
+
+def stored(
+    quantized: Quantized, block: tuple[int, int], payload_order: str, scale_layout: str
+) -> Quantized:
+    """mxref's result with its payload in this order and its scale in this layout."""
+    payload, scale = quantized
+    strides = payload_strides(payload.shape, payload_order)
+    if payload.stride() != strides:
+        ordered = torch.empty_strided(
+            payload.shape, strides, dtype=torch.uint8, device=payload.device
+        )
+        payload = ordered.copy_(payload.view(torch.uint8)).view(payload.dtype)
+    if scale_layout != "plain":
+        contract = contracted(block, payload_order)
+        scale = mxref.layouts.encode(
+            scale, scale_layout, block=block, shape=tuple(payload.shape), contract=contract
+        )
+    return Quantized(payload, scale)
+
+
+class Site:
+    """Inputs are made when first asked for and shared by all that is timed here."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, device: str, data: str):
+        self.shape, self.dtype, self.device = shape, dtype, torch.device(device)
+        self.labels = {"shape": list(shape), "dtype": str(dtype).removeprefix("torch.")}
+        self.data = data
+        self.candidates: list[Job] = []
+        self._pools: dict[str, Pool] = {}
+        self._best: dict[str, Job] = {}
+        self._expected: tuple[Any, Quantized] | None = None
+
+    @property
+    def numel(self) -> int:
+        """Elements of one input."""
+        return math.prod(self.shape)
+
+    def pool(self, source: str) -> Pool:
+        """Inputs: "n" contiguous, "t" a transposed view, "codes" their e4m3 codes."""
+        source = {"x": "n", "scales": "n"}.get(source, source)
+        if source not in self._pools:
+            size = 3 if source == "codes" else self.dtype.itemsize + 1
+            count = sets_for(size * self.numel, cache_bytes(self.device))
+            self._pools[source] = Pool([self._input(source, i) for i in range(count)])
+        return self._pools[source]
+
+    def _input(self, source: str, index: int) -> torch.Tensor:
+        if source == "codes":
+            made = self.pool("n").items
+            return saturated(made[index % len(made)]).roll(index, -1)
+        *lead, rows, columns = self.shape
+        shape = self.shape if source == "n" else (*lead, columns, rows)
+        generator = torch.Generator(self.device).manual_seed(SEED + index)
+        x = torch.randn(shape, dtype=self.dtype, device=self.device, generator=generator)
+        if self.data == "specials":
+            # Every second row: any bit pattern, so NaN, Inf and subnormals are all there.
+            bits = x.view(torch.int16 if self.dtype.itemsize == 2 else torch.int32)
+            ends = torch.iinfo(bits.dtype)
+            rare = bits.view(-1, shape[-1])[::2]
+            rare.random_(ends.min, ends.max, generator=generator)
+        return x if source == "n" else x.transpose(-1, -2)
+
+    def expected(self, x: torch.Tensor, recipe: str, block: tuple[int, int]) -> Quantized:
+        """`mxref.quantize`; the last result is kept, for all orders and layouts of one input."""
+        key = (x.data_ptr(), x.stride(), recipe, block)
+        if self._expected is None or self._expected[0] != key:
+            self._expected = None
+            self._expected = (key, mxref.quantize(x, recipe, block=block))
+        return self._expected[1]
+
+    def limit(self, name: str, pool: Pool | None = None) -> Job | None:
+        """The fastest candidate of this limit here; None if every one of them failed."""
+        if name not in self._best:
+            limit = LIMITS[name]
+            jobs = limit.jobs(pool or self.pool(limit.source), self.labels)
+            verify(jobs)
+            sound = [job for job in jobs if not job.failed]
+            interleaved(sound, CANDIDATE_ROUNDS, watch_for(self.device))
+            self.candidates += jobs
+            sound = [job for job in sound if not job.failed]
+            if not sound:
+                return None
+            self._best[name] = min(sound, key=_median)
+        return self._best[name]
+
+    def settle(self) -> None:
+        """Give back what only the last group needed."""
+        self._expected = None
+
+
+def _median(job: Job) -> float:
+    return summary(job.samples["events"])["median_us"]
+
+

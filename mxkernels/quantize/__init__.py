@@ -1,0 +1,1 @@
+"""Quantization: x -> (payload, scale). README.md beside this file is the contract."""

@@ -1,0 +1,42 @@
+"""mxref: the bit-exact reference for MX (microscaling) quantization, in pure PyTorch.
+
+Recipe (which bytes) x block (which elements share a scale) x layout (where bytes lie) is the whole
+vocabulary: `quantize` and `dequantize` take a recipe and a block, `layouts` stores scales.
+`exact` is a second implementation in Python integers; `testing` judges other implementations.
+
+Limitations: elements e4m3 and e5m2; the recipes floor, rceil, ceil and even.
+"""
+
+from importlib import import_module
+from types import ModuleType
+
+from mxref import layouts
+from mxref.blocks import Quantized, dequantize, quantize
+from mxref.recipes import RECIPES, Recipe
+
+__version__ = "0.1.0"
+"""The version of the package."""
+
+SPEC = "mxref-1"
+"""The name of the frozen bytes: it changes only if a byte does."""
+
+__all__ = [
+    "RECIPES",
+    "SPEC",
+    "Quantized",
+    "Recipe",
+    "__version__",
+    "dequantize",
+    "exact",
+    "layouts",
+    "quantize",
+    "testing",
+]
+
+_LAZY = ("exact", "testing")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _LAZY:
+        return import_module(f"mxref.{name}")
+    raise AttributeError(f"module 'mxref' has no attribute {name!r}")

@@ -1,0 +1,142 @@
+"""The options of `mxref verify`, checked: what the call asks for, before anything runs."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mxref import layouts
+from mxref.cli.errors import WrongCallError, one_line, unknown
+from mxref.formats import BLOCKS, INPUTS
+from mxref.recipes import RECIPES
+from mxref.tiles import Block
+
+LEVELS = ("smoke", "full")
+CONTRACTS = ("-1", "-2")
+_BLOCK_NAMES = {f"{rows}x{columns}": (rows, columns) for rows, columns in BLOCKS}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the call asks for; None where it says nothing."""
+
+    target: str | None = None
+    recipe: str | None = None
+    block: Block | None = None
+    scale_layout: str | None = None
+    contract: int | None = None
+    device: str = "cpu"
+    dtypes: tuple[torch.dtype, ...] | None = None
+    level: str | None = None
+    multiple_of: int | None = None
+    seed: int = 0
+
+
+def one_of(option: str, value: str | None, allowed: Sequence[str]) -> str | None:
+    """The value, if it is allowed or None."""
+    if value is not None and value not in allowed:
+        raise unknown(option, value, allowed)
+    return value
+
+
+def recipe(value: str | None) -> str | None:
+    """A recipe's name."""
+    return one_of("--recipe", value, tuple(RECIPES))
+
+
+def scale_layout(value: str | None) -> str | None:
+    """A layout's name."""
+    return one_of("--scale-layout", value, tuple(layouts.LAYOUTS))
+
+
+def block(value: str | None) -> Block | None:
+    """A block geometry: `1x32`, also written `1,32` or `(1, 32)`."""
+    if value is None:
+        return None
+    name = "x".join(re.findall(r"\d+", value))
+    if name not in _BLOCK_NAMES or not re.fullmatch(r"\(?\s*\d+\s*[xX,]\s*\d+\s*\)?", value):
+        raise unknown("--block", value, tuple(_BLOCK_NAMES))
+    return _BLOCK_NAMES[name]
+
+
+def block_name(value: Sequence[int]) -> str:
+    """`1x32`: the block as the command line writes it."""
+    return "x".join(map(str, value))
+
+
+def dtypes(values: Sequence[str] | None) -> tuple[torch.dtype, ...] | None:
+    """The dtypes that the names mean, each once."""
+    if not values:
+        return None
+    for value in values:
+        one_of("--dtype", value, tuple(INPUTS))
+    return tuple(getattr(torch, INPUTS[value].torch_dtype) for value in dict.fromkeys(values))
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """`bf16`: the dtype as the command line writes it."""
+    named = {row.torch_dtype: name for name, row in INPUTS.items()}
+    return named.get(str(dtype).removeprefix("torch."), str(dtype))
+
+
+def contract(value: str | None) -> int | None:
+    """The contracted dimension."""
+    one_of("--contract", value, CONTRACTS)
+    return None if value is None else int(value)
+
+
+def device(value: str) -> str:
+    """A device that is here: cpu, cuda or cuda:N."""
+    if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", value):
+        raise unknown("--device", value, ("cpu", "cuda", "cuda:N"))
+    if value != "cpu":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if not count:
+            raise WrongCallError(
+                f"--device={value!r}: torch {torch.__version__} sees no CUDA device"
+            )
+        if int(value.partition(":")[2] or 0) >= count:
+            raise WrongCallError(f"--device={value!r}: torch sees {count} CUDA device(s)")
+    return value
+
+
+def integer(option: str, value: str | None, *, least: int) -> int | None:
+    """An integer of at least `least`."""
+    if value is None:
+        return None
+    if not re.fullmatch(r"\d{1,18}", value) or int(value) < least:
+        raise WrongCallError(f"{option}={value!r}: expected an integer of at least {least}")
+    return int(value)
+
+
+class JsonFile:
+    """The file that `--json` names, found writable before the run and written after it."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path = Path(path) if path is not None else None
+        if self._path is None:
+            return
+        existed = self._path.exists()
+        try:
+            with self._path.open("a"):
+                pass
+            if not existed:
+                self._path.unlink()
+        except (OSError, ValueError) as error:
+            raise self._unwritable(error) from error
+
+    def write(self, content: dict[str, Any]) -> None:
+        """Write the content, if a file was named."""
+        if self._path is not None:
+            try:
+                self._path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            except OSError as error:
+                raise self._unwritable(error) from error
+
+    def _unwritable(self, error: Exception) -> WrongCallError:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        return WrongCallError(f"--json={str(self._path)!r}: {one_line(reason)}")

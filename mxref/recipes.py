@@ -1,0 +1,136 @@
+"""Recipe: which bytes. One choice per axis, as strings, and the table of the named recipes.
+
+The axes are those on which shipped quantizers differ. A dialect is one row of choices; one that
+is not gets a new value on an axis, never a special case. Imports formats only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+
+from mxref.formats import ELEMENTS
+
+AXES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # how amax is brought to the element's range before its exponent is read
+        "ratio": (
+            "exponent",
+            "mul_rcp_f32",
+            "div_f32",
+            "div_in_input_dtype",
+            "log2_f32",
+            "rcp_approx_ftz",
+        ),
+        "round": ("floor", "rceil", "ceil", "even", "even_fp4"),
+        "byte_min": ("00", "01"),
+        "byte_max": ("fe", "f7"),
+        # blocks whose ratio is below the smallest power of two with a normal reciprocal
+        "tiny": ("nv", "bump", "flush", "amax_floor(1e-4)", "amax_floor(1e-10)"),
+        "nan_scale": ("ff", "fe", "00", "dropped"),
+        "inf_scale": ("ff", "fe", "exponent"),
+        "byte0_multiplier": ("2^127", "2^126", "1", "0"),
+        "byte255_multiplier": ("nan", "0", "-inf"),
+        "overflow": ("satfinite", "nan_above_464", "preclamp_nan_max", "preclamp_nan_min"),
+        "element_round": ("rne", "half_away"),
+        "nan_code": ("7f", "sign", "ff"),
+        "poison": ("block", "element"),
+        "minus_zero": ("keep", "plus"),
+        "flush": ("none", "inputs", "ratio", "both"),
+    }
+)
+"""Every axis and its values."""
+
+_NATURAL_RATIO = {"rceil": "mul_rcp_f32"}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The numerics of a quantizer: one choice per axis. Which bytes, not where they lie.
+
+    Fields left out take the contract of this project: NaN or Inf poisons its block (scale 0xFF,
+    every payload 0x7F), elements round to nearest even and saturate, -0 and subnormals are kept.
+    `ratio` left out is the one that belongs to `round`: "mul_rcp_f32" for "rceil", else "exponent".
+    `name` and `known_by` (how the row was established) do not take part in comparisons.
+
+    ============  ===================================================================
+    round         byte, for amax = max|x| of the block, element emax and maximum
+    ============  ===================================================================
+    floor         floor(log2 amax) - emax                        (OCP MX v1.0, 6.3)
+    rceil         ceil(log2(amax * fp32(1/maximum)))             (PTX cvt.rp.ue8m0x2)
+    ceil          ceil(log2 amax) - emax                         (torchao)
+    even          floor(log2(amax + half an element ulp)) - emax (torchao, microxcaling)
+    ============  ===================================================================
+
+    Raises ValueError for an axis value that is not in `AXES`, TypeError for one that is no string.
+    Values in `AXES` that no named recipe uses yet raise NotImplementedError when they are applied.
+
+    >>> from dataclasses import replace
+    >>> Recipe(round="floor") == RECIPES["floor"]
+    True
+    >>> replace(RECIPES["rceil"], element="e5m2").label
+    'rceil/e5m2'
+    >>> Recipe(round="RCEIL")
+    Traceback (most recent call last):
+    ValueError: round='RCEIL': expected one of 'floor', 'rceil', 'ceil', 'even', 'even_fp4'
+    """
+
+    name: str = field(default="", compare=False)
+    element: str = "e4m3"
+    round: str = "rceil"
+    ratio: str = ""
+    byte_min: str = "00"
+    byte_max: str = "fe"
+    tiny: str = "nv"
+    nan_scale: str = "ff"
+    inf_scale: str = "ff"
+    byte0_multiplier: str = "2^127"
+    byte255_multiplier: str = "nan"
+    overflow: str = "satfinite"
+    element_round: str = "rne"
+    nan_code: str = "7f"
+    poison: str = "block"
+    minus_zero: str = "keep"
+    flush: str = "none"
+    known_by: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if not isinstance(value, str):
+                raise TypeError(f"{each.name}={value!r}: expected a string")
+        if not self.ratio:
+            object.__setattr__(self, "ratio", _NATURAL_RATIO.get(self.round, "exponent"))
+        for axis, allowed in (("element", tuple(ELEMENTS)), *AXES.items()):
+            value = getattr(self, axis)
+            if value not in allowed:
+                expected = ", ".join(map(repr, allowed))
+                raise ValueError(f"{axis}={value!r}: expected one of {expected}")
+
+    @property
+    def label(self) -> str:
+        """A short name: the named recipe's own, with the element where it is not e4m3."""
+        name = self.name or self.round
+        return name if self.element == "e4m3" else f"{name}/{self.element}"
+
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {
+        name: Recipe(name=name, round=name, known_by="run")
+        for name in ("floor", "rceil", "ceil", "even")
+    }
+)
+"""The named recipes. For another element: `dataclasses.replace(RECIPES[name], element=...)`."""
+
+
+def resolve(recipe: object) -> Recipe:
+    """The Recipe that `recipe` is or names; ValueError for an unknown name, TypeError otherwise."""
+    if isinstance(recipe, Recipe):
+        return recipe
+    if not isinstance(recipe, str):
+        raise TypeError(
+            f"recipe={recipe!r}: expected a name or a Recipe, got {type(recipe).__name__}"
+        )
+    if recipe not in RECIPES:
+        expected = ", ".join(map(repr, RECIPES))
+        raise ValueError(f"recipe={recipe!r}: expected one of {expected}, or a Recipe")
+    return RECIPES[recipe]

@@ -1,0 +1,160 @@
+"""What a target says of itself: which bytes, which blocks, where they lie, what it takes.
+
+Claims are plain data, so that another way to state them (a class, a file) only has to build one.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from mxref.formats import ELEMENTS, INPUTS, ElementFormat, InputFormat
+from mxref.layouts import LAYOUTS
+from mxref.recipes import Recipe, resolve
+from mxref.rules import require
+from mxref.tiles import Block, require_block
+
+LEVELS = ("smoke", "full")
+NAN_POLICIES = ("any", "strict")
+INPUT_FORMATS: dict[torch.dtype, InputFormat] = {
+    getattr(torch, row.torch_dtype): row for row in INPUTS.values()
+}
+
+
+@dataclass(frozen=True)
+class Claims:
+    """A target's claims, checked: build one with `Claims.of`."""
+
+    recipe: Recipe
+    block: Block
+    scale_layout: str
+    contract: int | None
+    dtypes: tuple[torch.dtype, ...]
+    device: torch.device
+    multiple_of: int
+    nan: str
+    level: str
+    seed: int
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        recipe: object,
+        block: object = (1, 32),
+        scale_layout: object = "plain",
+        contract: object = None,
+        dtypes: object = tuple(INPUT_FORMATS),
+        device: object = "cpu",
+        multiple_of: object = 32,
+        nan: object = "any",
+        level: object = "full",
+        seed: object = 0,
+    ) -> "Claims":
+        """The claims, or a ValueError or TypeError that names the argument and what is allowed."""
+        resolved = resolve(recipe)
+        require(resolved)
+        tile = require_block(block)
+        layout = _one_of(scale_layout, "scale_layout", tuple(LAYOUTS))
+        return cls(
+            recipe=resolved,
+            block=tile,
+            scale_layout=layout,
+            contract=_contract(contract, tile, layout),
+            dtypes=_dtypes(dtypes),
+            device=_device(device),
+            multiple_of=_integer(multiple_of, "multiple_of", least=1),
+            nan=_one_of(nan, "nan", NAN_POLICIES),
+            level=_one_of(level, "level", LEVELS),
+            seed=_integer(seed, "seed", least=0),
+        )
+
+    @property
+    def element(self) -> ElementFormat:
+        """The element format of the payload."""
+        return ELEMENTS[self.recipe.element]
+
+    @property
+    def step(self) -> int:
+        """Matrices that must be answered have both sizes a multiple of this."""
+        return math.lcm(self.multiple_of, 32)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The claims as JSON can hold them."""
+        return {
+            "recipe": self.recipe.label,
+            "block": list(self.block),
+            "scale_layout": self.scale_layout,
+            "contract": self.contract,
+            "dtypes": [str(dtype).removeprefix("torch.") for dtype in self.dtypes],
+            "device": str(self.device),
+            "multiple_of": self.multiple_of,
+            "nan": self.nan,
+            "level": self.level,
+            "seed": self.seed,
+        }
+
+
+def _one_of(value: object, name: str, allowed: tuple[str, ...]) -> str:
+    expected = ", ".join(map(repr, allowed))
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r}: expected one of {expected}, got {type(value).__name__}")
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r}: expected one of {expected}")
+    return value
+
+
+def _integer(value: object, name: str, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}={value!r}: expected an int of at least {least}")
+    if value < least:
+        raise ValueError(f"{name}={value!r}: expected an int of at least {least}")
+    return value
+
+
+def _dtypes(value: object) -> tuple[torch.dtype, ...]:
+    expected = ", ".join(map(str, INPUT_FORMATS))
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(f"dtypes={value!r}: expected a tuple of {expected}")
+    if not value:
+        raise ValueError(f"dtypes={value!r}: expected at least one of {expected}")
+    for dtype in value:
+        if dtype not in INPUT_FORMATS:
+            kind = ValueError if isinstance(dtype, torch.dtype) else TypeError
+            raise kind(f"dtypes={value!r}: {dtype!r} is not one of {expected}")
+    return tuple(dict.fromkeys(value))
+
+
+def _device(value: object) -> torch.device:
+    if not isinstance(value, (str, torch.device)):
+        raise TypeError(
+            f"device={value!r}: expected a name such as 'cpu' or 'cuda', or a torch.device"
+        )
+    try:
+        device = torch.device(value)
+        torch.empty(1, device=device)
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(
+            f"device={str(value)!r}: expected a device of this machine ({reason})"
+        ) from None
+    if device.type == "meta":
+        raise ValueError("device='meta': expected a device that holds bytes")
+    return device
+
+
+def _contract(value: object, block: Block, layout: str) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise TypeError(f"contract={value!r}: expected -1, -2 or None")
+    if value not in (None, -1, -2):
+        raise ValueError(f"contract={value!r}: expected -1, -2 or None")
+    fixed = {(1, 32): -1, (32, 1): -2}.get(block)
+    if fixed is not None and value not in (None, fixed):
+        raise ValueError(f"contract={value!r}: expected {fixed} or None for block={block}")
+    if value is None and fixed is None and LAYOUTS[layout].needs_contract:
+        raise ValueError(
+            f"contract=None: expected -1 or -2, the dimension that the GEMM sums over, for "
+            f"block={block} in scale_layout={layout!r}"
+        )
+    return value

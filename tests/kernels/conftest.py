@@ -1,0 +1,44 @@
+"""Every test here runs over registry.KERNELS and over the devices this machine has."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from mxkernels.registry import KERNELS
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items):
+    # torch's own, raised when inductor is first imported.
+    mark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(mark)
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request):
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    return request.param
+
+
+@pytest.fixture(params=KERNELS, ids=lambda spec: spec.name)
+def kernel(request, device):
+    """A KernelSpec that can run on `device`."""
+    lacking = request.param.missing(device)
+    if lacking:
+        pytest.skip(lacking)
+    return request.param
+
+
+@pytest.fixture(params=["floor", "rceil", "ceil", "even"])
+def recipe(request):
+    return request.param
+
+
+@pytest.fixture(params=[torch.bfloat16, torch.float16, torch.float32], ids=["bf16", "fp16", "fp32"])
+def dtype(request):
+    return request.param
