@@ -3,6 +3,8 @@
 import os
 import subprocess
 
+import pytest
+
 WORKERS_PER_GPU = 4
 
 
@@ -23,6 +25,7 @@ def pinned_gpu(worker: str, gpus: list[str]) -> str:
     return gpus[int(worker.removeprefix("gw")) % len(gpus)]
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
     gpus = len(visible_gpus())
     cores = len(os.sched_getaffinity(0))
@@ -33,7 +36,6 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 if WORKER and (found := visible_gpus()):
     os.environ["CUDA_VISIBLE_DEVICES"] = pinned_gpu(WORKER, found)
 
-import pytest  # noqa: E402
 import torch  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 

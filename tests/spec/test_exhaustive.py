@@ -8,7 +8,7 @@ from mxref import casting
 from mxref.formats import ELEMENTS
 from mxref.rules import scale_bytes
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.xdist_group("exhaustive")]
+pytestmark = pytest.mark.exhaustive
 
 CHUNK = 1 << 24
 MAXIMUM = {"e4m3": 448.0, "e5m2": 57344.0}
