@@ -64,12 +64,15 @@ def registered() -> list[Any]:
 
 
 def kernels(
-    choice: Choice, recipes: Collection[str] | None = None
+    choice: Choice,
+    recipes: Collection[str] | None = None,
+    payload_orders: Collection[str] | None = None,
 ) -> tuple[list[Subject], list[NotRun]]:
     """Every combination of the registered kernels that the options leave, and what cannot run.
 
-    `recipes` are those taken where the call names none; None takes all. WrongCallError, one line,
-    where nothing is left to judge.
+    `recipes` are those taken where the call names none; None takes all. Without `payload_orders`,
+    level smoke takes fewer: every two choices of a kernel meet in some combination. WrongCallError,
+    one line, where nothing is left to judge.
     """
     specs = registered()
     if not specs:
@@ -81,7 +84,7 @@ def kernels(
         if lacks:
             not_run.append(NotRun(spec.name, one_line(lacks)))
             continue
-        found += _subjects(choice, spec, recipes)
+        found += _subjects(choice, spec, recipes, payload_orders)
     if not found:
         reasons = "; ".join(f"{each.name}: {each.reason}" for each in not_run)
         raise WrongCallError(
@@ -91,7 +94,12 @@ def kernels(
     return found, not_run
 
 
-def _subjects(choice: Choice, spec: Any, recipes: Collection[str] | None) -> list[Subject]:
+def _subjects(
+    choice: Choice,
+    spec: Any,
+    recipes: Collection[str] | None,
+    payload_orders: Collection[str] | None,
+) -> list[Subject]:
     return [
         Subject(each.label, each.fn, _claims(choice, level=choice.level or "smoke", **each.claims))
         for each in targets.combinations(
@@ -99,7 +107,10 @@ def _subjects(choice: Choice, spec: Any, recipes: Collection[str] | None) -> lis
             recipes=recipes if choice.recipe is None else (choice.recipe,),
             blocks=None if choice.block is None else (choice.block,),
             scale_layouts=None if choice.scale_layout is None else (choice.scale_layout,),
+            payload_orders=payload_orders,
             dtypes=choice.dtypes,
+            # at smoke every two choices meet somewhere; at full every combination is run
+            pairs=choice.level != "full" and payload_orders is None,
         )
         if choice.contract in (None, _contract(each.claims))
     ]

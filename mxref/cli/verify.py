@@ -1,5 +1,6 @@
 """`mxref verify`: judge the registered kernels, or anyone's function, and say so in a table."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -35,7 +36,11 @@ Dtypes = Annotated[
     typer.Option("--dtype", metavar="NAME", help="bf16, fp16 or fp32; may be repeated."),
 ]
 Level = Annotated[
-    str | None, typer.Option("--level", help="smoke (registered kernels) or full (a target).")
+    str | None,
+    typer.Option(
+        "--level",
+        help="smoke (registered kernels: every pair of choices) or full (a target: everything).",
+    ),
 ]
 MultipleOf = Annotated[
     str | None, typer.Option("--multiple-of", metavar="N", help="Sizes that the target takes (32).")
@@ -82,16 +87,12 @@ def verify(
     raise typer.Exit(0 if passed else 1)
 
 
-def _subjects(
-    choice: Choice, recipes: tuple[str, ...] | None = None
-) -> tuple[list[Subject], list[NotRun]]:
-    if choice.target is None:
-        return kernels(choice, recipes)
-    return [named(choice, choice.target)], []
+def _named(choice: Choice) -> tuple[list[Subject], list[NotRun]]:
+    return [named(choice, choice.target or "")], []
 
 
 def _on_checks(choice: Choice, out: JsonFile) -> bool:
-    found, not_run = _subjects(choice)
+    found, not_run = kernels(choice) if choice.target is None else _named(choice)
     results: list[Report] = []
     with bar(len(found)) as shown:
         for subject in found:
@@ -113,7 +114,11 @@ def _on_tensors(path: str, choice: Choice, out: JsonFile) -> bool:
     block = choice.block or (1, 32)
     with opened(path, least_rank=1 if block[0] == 1 else 2) as checkpoint:
         # after the file, which is the more likely slip and the quicker to find
-        found, not_run = _subjects(choice, checkpoints.RULES)
+        if choice.target is None:
+            one = replace(choice, block=block, scale_layout=choice.scale_layout or "plain")
+            found, not_run = kernels(one, checkpoints.RULES, payload_orders=("row",))
+        else:
+            found, not_run = _named(choice)
         entries = checkpoints.selected(checkpoint, choice.dtypes)
         with bar(1) as shown:
             shown.begin("", total=sum(entry.numel for entry in entries))

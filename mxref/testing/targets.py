@@ -5,13 +5,16 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from importlib.metadata import entry_points
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from mxref.layouts import LAYOUTS
+from mxref.testing.claims import INPUT_FORMATS
 from mxref.testing.judge import describe
+from mxref.testing.pairs import covering
 
 GROUP = "mxref.targets"
 """The entry-point group. Each entry names an iterable of kernel specs, such as KernelSpec's."""
@@ -56,33 +59,45 @@ def combinations(
     payload_orders: Collection[str] | None = None,
     scale_layouts: Collection[str] | None = None,
     dtypes: Collection[torch.dtype] | None = None,
+    pairs: bool = False,
 ) -> Iterator[Combination]:
-    """Every recipe x block x payload order x scale layout of a spec, as targets for `verify`.
+    """Every recipe x block x payload order x scale layout of a quantizer, as targets for `verify`.
 
-    The filters keep what they list; None keeps all. Where no dtype is left, nothing comes out. A
-    square block in a layout that needs a direction serves the one of its payload order.
+    The filters keep what they list; None keeps all. A square block in a layout that needs a
+    direction serves the one of its payload order. With `pairs`, fewer: one dtype each, so that any
+    two choices of different axes, the dtype among them, meet in some combination. Nothing comes
+    out for a spec of another `op`, or where no dtype is left.
     """
-    kept = tuple(each for each in spec.dtypes if dtypes is None or each in dtypes)
-    if not kept:
+    if getattr(spec, "op", "quantize") != "quantize":
         return
-    for recipe in _kept(spec.recipes, recipes):
-        for block in _kept(spec.blocks, blocks):
-            for order in _kept(spec.payload_orders, payload_orders):
-                for layout in _kept(spec.scale_layouts, scale_layouts):
-                    contract = None
-                    if block[0] == block[1] and LAYOUTS[layout].needs_contract:
-                        contract = _SQUARE_CONTRACT[order]
-                    claims = {
-                        "recipe": recipe,
-                        "block": tuple(block),
-                        "scale_layout": layout,
-                        "contract": contract,
-                        "dtypes": kept,
-                    }
-                    name = getattr(recipe, "label", recipe)
-                    label = f"{spec.name} {name} {block[0]}x{block[1]} {order} {layout}"
-                    call = partial(_call, spec.call, recipe, block, order, layout)
-                    yield Combination(label, call, claims)
+    axes: list[list[Any]] = [
+        _kept(spec.recipes, recipes),
+        _kept(spec.blocks, blocks),
+        _kept(spec.payload_orders, payload_orders),
+        _kept(spec.scale_layouts, scale_layouts),
+        [(dtype,) for dtype in _kept(spec.dtypes, dtypes)],
+    ]
+    if not all(axes):
+        return
+    if not pairs:
+        axes[-1] = [tuple(dtype for (dtype,) in axes[-1])]
+    for recipe, block, order, layout, taken in covering(axes) if pairs else product(*axes):
+        contract = None
+        if block[0] == block[1] and LAYOUTS[layout].needs_contract:
+            contract = _SQUARE_CONTRACT[order]
+        claims = {
+            "recipe": recipe,
+            "block": tuple(block),
+            "scale_layout": layout,
+            "contract": contract,
+            "dtypes": taken,
+        }
+        name = getattr(recipe, "label", recipe)
+        label = f"{spec.name} {name} {block[0]}x{block[1]} {order} {layout}"
+        if pairs:
+            label += f" {INPUT_FORMATS[taken[0]].name}"
+        call = partial(_call, spec.call, recipe, block, order, layout)
+        yield Combination(label, call, claims)
 
 
 def _kept(values: Collection[Any], wanted: Collection[Any] | None) -> list[Any]:

@@ -109,6 +109,28 @@ def test_filters_keep_what_they_list() -> None:
     assert not list(targets.combinations(spec(), recipes=["ceil"]))
 
 
+def test_pairs_are_fewer_and_every_two_choices_meet() -> None:
+    every = list(targets.combinations(spec()))
+    found = list(targets.combinations(spec(), pairs=True))
+    assert len(found) < len(every)
+    assert len({each.label for each in found}) == len(found)
+    rows = [
+        (each.claims["recipe"], each.claims["block"], each.fn.args[3], each.fn.args[4], dtype)
+        for each in found
+        for dtype in each.claims["dtypes"]
+    ]
+    axes = [{row[at] for row in rows} for at in range(5)]
+    assert [len(axis) for axis in axes] == [2, 2, 2, 2, 2]
+    for first in range(5):
+        for second in range(first):
+            met = {(row[first], row[second]) for row in rows}
+            assert len(met) == len(axes[first]) * len(axes[second])
+
+
+def test_a_spec_of_another_operation_gives_no_target() -> None:
+    assert not list(targets.combinations(spec(op="dequantize")))
+
+
 class Entry:
     name, value = "mine", "mine.registry:KERNELS"
 
