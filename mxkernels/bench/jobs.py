@@ -1,4 +1,4 @@
-"""What is timed: a Job is a call, the inputs it rotates through, its bytes, and how it is judged."""
+"""What is timed: a Job is a call, the inputs it rotates through, its bytes, what is right."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Pool:
         return self.items[self._turn]
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """One row to be: `call(item)` returns one tensor or a tuple; `expected(item)` the same.
 

@@ -72,10 +72,10 @@ def transpose_cast(
     """col[e, k, m] = e4m3(x[e, m, k]), and row[e, m, k] as well where DUAL."""
     tile = tl.program_id(0)
     if ROWS_FIRST:
-        across = tl.cdiv(rows, ROWS)
+        across = (rows + ROWS - 1) // ROWS  # tl.cdiv is out of the interpreter's reach
         row, column = (tile % across) * ROWS, (tile // across) * COLUMNS
     else:
-        across = tl.cdiv(columns, COLUMNS)
+        across = (columns + COLUMNS - 1) // COLUMNS
         row, column = (tile // across) * ROWS, (tile % across) * COLUMNS
     matrix = tl.program_id(1).to(tl.int64) * rows * columns
     source = matrix + row.to(tl.int64) * columns + column

@@ -84,8 +84,8 @@ def torch_cast(x: torch.Tensor) -> torch.Tensor:
 
 
 def saturated(x: torch.Tensor) -> torch.Tensor:
-    """The codes a saturating cast gives, from torch on x's device."""
-    return torch_cast(x.clamp(-448, 448))
+    """The codes a saturating cast gives, from torch on x's device; every NaN is 0x7F."""
+    return torch_cast(x.clamp(-448, 448)).masked_fill_(x.isnan(), 0x7F)
 
 
 def copied(x: torch.Tensor) -> torch.Tensor:
@@ -172,5 +172,8 @@ def target_of(block: tuple[int, int], payload_order: str, input_order: str) -> f
 TARGETS = {"both": 0.90, "dequantize": 0.95, "groups": 0.85}
 """The least share of the other operations."""
 
+SMALL = 1 << 25
+"""Elements below which launches weigh: such shapes are also timed as CUDA graphs."""
+
 SMALL_TARGET = 1.25
-"""How many times a plain cast a small shape may take, in time."""
+"""How many times a plain cast, which is the limit `stream`, a small shape may take, in time."""

@@ -1,14 +1,13 @@
 """One shape and dtype on one device: its inputs, what they quantize to, and its limits."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
 import mxref
 from mxkernels.bench.jobs import Job, Pool, cache_bytes, sets_for, verify
-from mxkernels.bench.limits import LIMITS, saturated
+from mxkernels.bench.limits import LIMITS, SMALL, saturated
 from mxkernels.bench.timing import interleaved, summary, watch_for
 from mxkernels.quantize.shapes import contracted, payload_strides
 from mxref import Quantized
@@ -16,6 +15,7 @@ from mxref import Quantized
 DATA = ("randn", "specials")
 SEED = 1
 CANDIDATE_ROUNDS = 25
+KEPT = 4
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
@@ -55,13 +55,18 @@ class Site:
         self.data = data
         self.candidates: list[Job] = []
         self._pools: dict[str, Pool] = {}
-        self._best: dict[str, Job] = {}
-        self._expected: tuple[Any, Quantized] | None = None
+        self._best: dict[str, Job | None] = {}
+        self._expected: dict[Any, Quantized] = {}
 
     @property
     def numel(self) -> int:
         """Elements of one input."""
         return math.prod(self.shape)
+
+    @property
+    def small(self) -> bool:
+        """Whether launches weigh here; matrices of scales have a target of their own."""
+        return self.numel < SMALL and self.dtype != torch.uint8
 
     def pool(self, source: str) -> Pool:
         """Inputs: "n" contiguous, "t" a transposed view, "codes" their e4m3 codes."""
@@ -89,12 +94,13 @@ class Site:
         return x if source == "n" else x.transpose(-1, -2)
 
     def expected(self, x: torch.Tensor, recipe: str, block: tuple[int, int]) -> Quantized:
-        """`mxref.quantize`; the last result is kept, for all orders and layouts of one input."""
+        """`mxref.quantize`; the last KEPT results serve all orders and layouts of an input."""
         key = (x.data_ptr(), x.stride(), recipe, block)
-        if self._expected is None or self._expected[0] != key:
-            self._expected = None
-            self._expected = (key, mxref.quantize(x, recipe, block=block))
-        return self._expected[1]
+        if key not in self._expected:
+            while len(self._expected) >= KEPT:
+                self._expected.pop(next(iter(self._expected)))
+            self._expected[key] = mxref.quantize(x, recipe, block=block)
+        return self._expected[key]
 
     def limit(self, name: str, pool: Pool | None = None) -> Job | None:
         """The fastest candidate of this limit here; None if every one of them failed."""
@@ -106,17 +112,13 @@ class Site:
             interleaved(sound, CANDIDATE_ROUNDS, watch_for(self.device))
             self.candidates += jobs
             sound = [job for job in sound if not job.failed]
-            if not sound:
-                return None
-            self._best[name] = min(sound, key=_median)
+            self._best[name] = min(sound, key=_median, default=None)
         return self._best[name]
 
     def settle(self) -> None:
         """Give back what only the last group needed."""
-        self._expected = None
+        self._expected.clear()
 
 
 def _median(job: Job) -> float:
     return summary(job.samples["events"])["median_us"]
-
-

@@ -1,0 +1,157 @@
+"""The limit kernels: bytes in the interpreter, machine code for sm_90, which limit is whose."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from mxkernels.bench.jobs import Pool, difference, verify
+from mxkernels.bench.limits import LIMITS, limit_of, saturated, target_of
+from mxkernels.loader import kernels
+
+triton = pytest.importorskip("triton")
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+MODULE = kernels("bench.limit_kernels", interpret=False)
+ALIGNED = ("x_ptr", "out_ptr", "row_ptr", "col_ptr", "codes_ptr", "numel", "rows", "columns")
+
+
+def source(name, shape, dtype, device="cpu"):
+    x = (torch.randn(shape, device=device) * 100).to(dtype)
+    x.view(-1)[:3] = torch.tensor([-0.0, 1e4, -1e4])
+    if name == "codes":
+        codes = torch.arange(x.numel(), device=device).remainder(256).to(torch.uint8).view(shape)
+        return codes.masked_fill(codes & 0x7F == 0x7F, 0)  # NaN patterns are torch's own choice
+    return saturated(x).view(torch.float8_e8m0fnu) if name == "scales" else x
+
+
+def sound(name, shape, dtype, device="cpu"):
+    jobs = LIMITS[name].jobs(Pool([source(LIMITS[name].source, shape, dtype, device)]), {})
+    jobs = [job for job in jobs if not (name == "stream" and job.labels["config"] == "torch")]
+    verify(jobs)
+    return {job.labels["config"]: job.note for job in jobs if job.note}
+
+
+@pytest.mark.parametrize("shape", [(32, 64), (2, 37, 45), (64, 128)], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize("name", LIMITS)
+def test_every_candidate_writes_the_right_bytes(name, shape, dtype):
+    assert sound(name, shape, dtype) == {}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(128, 256), (3, 37, 45)], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+@pytest.mark.parametrize("name", LIMITS)
+def test_every_candidate_writes_the_right_bytes_on_a_gpu(name, shape, dtype):
+    assert sound(name, shape, dtype, "cuda") == {}
+
+
+def test_a_wrong_candidate_is_found():
+    x = source("x", (32, 64), torch.float32)
+    job = LIMITS["stream"].jobs(Pool([x]), {})[0]
+    job.call = lambda x: saturated(x).index_fill_(1, torch.tensor([7]), 0x11)
+    verify([job])
+    assert job.note.startswith("WRONG: output 0: 32 of 2048 elements differ, the first at 7")
+
+
+def test_what_is_left_unwritten_is_found():
+    x = source("x", (256, 256), torch.float32)
+    job = LIMITS["stream"].jobs(Pool([x]), {})[0]
+    job.call = lambda x: torch.empty(x.shape, dtype=torch.uint8)
+    verify([job])
+    assert job.note.startswith("WRONG")
+
+
+def test_strides_are_compared():
+    x = torch.arange(6).to(torch.uint8).view(2, 3)
+    assert difference(x, x.t().contiguous().t()) == "output 0: strides (3, 1), expected (1, 2)"
+    assert difference(x[:1], x[:1].t().contiguous().t()) == ""
+
+
+@pytest.mark.parametrize(
+    ("block", "payload_order", "input_order", "limit", "target"),
+    [
+        ((1, 32), "row", "n", "stream", 0.98),
+        ((32, 1), "col", "t", "stream", 0.98),
+        ((32, 32), "col", "t", "stream", 0.98),
+        ((32, 1), "col", "n", "transpose", 0.95),
+        ((32, 32), "col", "n", "transpose", 0.95),
+        ((32, 1), "row", "n", "stream", 0.95),
+        ((32, 32), "row", "n", "stream", None),
+        ((1, 32), "row", "t", "transpose", None),
+    ],
+)
+def test_the_speed_table(block, payload_order, input_order, limit, target):
+    assert limit_of(payload_order, input_order) == limit
+    assert target_of(block, payload_order, input_order) == target
+
+
+@pytest.mark.parametrize(
+    ("name", "moved"),
+    [("copy", 16), ("stream", 12), ("transpose", 12), ("dual", 16), ("widen", 12)],
+)
+def test_bytes_are_those_read_and_written(name, moved):
+    x = source(LIMITS[name].source, (1, 4), torch.bfloat16)
+    assert LIMITS[name].moved(x) == moved
+
+
+def compiled(kernel, signature, constants, warps):
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    at = kernel.arg_names.index
+    hints = {(at(name),): [["tt.divisibility", 16]] for name in signature if name in ALIGNED}
+    signature = signature | dict.fromkeys(constants, "constexpr")
+    source = ASTSource(
+        kernel, signature, {(at(name),): value for name, value in constants.items()}, hints
+    )
+    options = {"num_warps": warps, "enable_fp_fusion": False}
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+
+
+def assert_wide_and_unspilled(built, convert, tmp_path):
+    ptx = built.asm["ptx"]
+    assert convert in ptx
+    accesses = re.findall(r"(?:ld|st)\.global\S*", ptx)
+    assert accesses
+    assert all(access.endswith(("v4.b32", "v2.b32")) for access in accesses), accesses
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    if tool.exists():
+        file = tmp_path / "kernel.cubin"
+        file.write_bytes(built.asm["cubin"])
+        command = [tool, "--dump-resource-usage", file]
+        used = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert {"STACK:0", "LOCAL:0"} <= set(used.split())
+
+
+CAST = "cvt.rn.satfinite.e4m3x2.f32"
+
+
+@pytest.mark.parametrize("config", MODULE.FLAT, ids=str)
+def test_compile_only_stream(config, tmp_path):
+    constants = {"DTYPE": "bf16", "HARDWARE": True, "EVEN": True, "ELEMENTS": config.elements}
+    signature = {"x_ptr": "*i16", "out_ptr": "*u8", "numel": "i32"}
+    built = compiled(MODULE.stream_cast, signature, constants, config.warps)
+    assert_wide_and_unspilled(built, CAST, tmp_path)
+
+
+@pytest.mark.parametrize("dual", [False, True], ids=["transpose", "dual"])
+@pytest.mark.parametrize("config", MODULE.TILES, ids=str)
+def test_compile_only_tiles(config, dual, tmp_path):
+    constants = {"DTYPE": "bf16", "HARDWARE": True, "EVEN": True, "DUAL": dual}
+    constants |= {"ROWS": config.rows, "COLUMNS": config.columns, "ROWS_FIRST": config.rows_first}
+    pointers = {"x_ptr": "*i16", "row_ptr": "*u8", "col_ptr": "*u8"}
+    signature = pointers | {"rows": "i32", "columns": "i32"}
+    built = compiled(MODULE.transpose_cast, signature, constants, config.warps)
+    assert_wide_and_unspilled(built, CAST, tmp_path)
+
+
+@pytest.mark.parametrize("config", MODULE.WIDEN, ids=str)
+def test_compile_only_widen(config, tmp_path):
+    constants = {"HARDWARE": True, "EVEN": True, "ELEMENTS": config.elements}
+    signature = {"codes_ptr": "*u8", "out_ptr": "*i16", "numel": "i32"}
+    built = compiled(MODULE.widen_e4m3, signature, constants, config.warps)
+    assert_wide_and_unspilled(built, "cvt.rn.f16x2.e4m3x2", tmp_path)
