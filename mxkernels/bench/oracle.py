@@ -26,20 +26,17 @@ SIDE = 4096
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 MEMORY = """
-import resource, sys, torch, mxref
+import re, sys, torch, mxref
 torch.set_num_threads(1)
 side, dtype = int(sys.argv[1]), getattr(torch, sys.argv[2])
 mxref.quantize(torch.ones(64, 64, dtype=dtype))
-x = torch.empty(side, side, dtype=dtype)
-for row in range(0, side, 1024):
-    x[row : row + 1024] = torch.randn(min(1024, side), side).to(dtype)
-held = torch.zeros(x.numel() + x.numel() // 32, dtype=torch.uint8)  # as large as the outputs
-held.fill_(1)
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-before = peak()
-del held
-result = mxref.quantize(x)
-print(peak() - before, peak())
+x = torch.empty(side, side, dtype=dtype).normal_()  # in place: nothing is left on the heap
+def status(field):
+    return int(re.search(field + r":\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
+open("/proc/self/clear_refs", "w").write("5")  # the peak starts from here
+before = status("VmRSS")
+payload, scale = mxref.quantize(x)
+print(status("VmHWM") - before - payload.nbytes - scale.nbytes, status("VmHWM"))
 """
 
 
