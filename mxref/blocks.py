@@ -1,6 +1,5 @@
 """quantize and dequantize: a recipe over a block geometry, also under a given scale."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -199,12 +198,24 @@ def dequantize(
     return out
 
 
-@lru_cache(maxsize=16)
+_TABLES: dict[tuple[ElementFormat, torch.dtype, torch.device], Tensor] = {}
+
+
 def _values(element: ElementFormat, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """The value of every pair (scale byte, code), at byte * 256 + code."""
+    """The value of every pair (scale byte, code), at byte * 256 + code; made once."""
+    key = (element, dtype, device)
+    if key in _TABLES:
+        return _TABLES[key]
+    table = _make_values(element, dtype).to(device)
+    if type(table) is Tensor:  # a fake or wrapped one belongs to the mode it was made in
+        _TABLES[key] = table
+    return table
+
+
+def _make_values(element: ElementFormat, dtype: torch.dtype) -> Tensor:
     fmt = _INPUT_DTYPES[dtype]
-    code = torch.arange(256).repeat(256)
-    byte = torch.arange(256).repeat_interleave(256)
+    code = torch.arange(256, device="cpu").repeat(256)
+    byte = torch.arange(256, device="cpu").repeat_interleave(256)
     magnitude = code & 0x7F
     field = magnitude >> element.mantissa_bits
     fraction = magnitude & ((1 << element.mantissa_bits) - 1)
@@ -221,15 +232,17 @@ def _values(element: ElementFormat, dtype: torch.dtype, device: torch.device) ->
     bits |= (code >> 7) << (fmt.bits - 1)
     bits = bits.masked_fill(nan, fmt.exponent_mask | (1 << (fmt.mantissa_bits - 1)))
     integer = torch.int32 if fmt.bits == 32 else torch.int16
-    return bits.to(integer).view(dtype).to(device)
+    return bits.to(integer).view(dtype)
 
 
 def _require_tensor(value: object, name: str, dtypes: tuple[torch.dtype, ...]) -> None:
     allowed = ", ".join(map(str, dtypes))
     if not isinstance(value, Tensor):
-        raise TypeError(f"{name}={value!r}: expected a tensor, got {type(value).__name__}")
-    if value.layout is not torch.strided:
-        raise TypeError(f"{name} has layout {value.layout}: expected torch.strided")
+        text = " ".join(repr(value).split())[:80]
+        raise TypeError(f"{name}={text}: expected a tensor, got {type(value).__name__}")
+    if value.layout is not torch.strided or value.is_nested:
+        layout = "nested" if value.is_nested else value.layout
+        raise TypeError(f"{name} has layout {layout}: expected torch.strided")
     if value.dtype not in dtypes:
         raise TypeError(f"{name} has dtype {value.dtype}: expected one of {allowed}")
 

@@ -56,9 +56,9 @@ def cast(bits: int, dtype: str, byte: int, element: str = "e4m3") -> int:
     """
     fmt = _require_dtype(dtype)
     (pattern,) = _require_bits([bits], fmt)
-    if element not in ELEMENTS:
+    if not isinstance(element, str) or element not in ELEMENTS:
         raise ValueError(f"element={element!r}: expected one of {', '.join(map(repr, ELEMENTS))}")
-    if not 0 <= byte <= SCALE_NAN:
+    if type(byte) is not int or not 0 <= byte <= SCALE_NAN:
         raise ValueError(f"byte={byte!r}: expected 0 to 255")
     row = ELEMENTS[element]
     magnitude = pattern & fmt.magnitude_mask
@@ -162,12 +162,14 @@ def _require_rule(recipe: Recipe) -> Callable[[Fraction, ElementFormat], int]:
 
 
 def _require_dtype(dtype: str) -> InputFormat:
-    if dtype not in INPUTS:
+    if not isinstance(dtype, str) or dtype not in INPUTS:
         raise ValueError(f"dtype={dtype!r}: expected one of {', '.join(map(repr, INPUTS))}")
     return INPUTS[dtype]
 
 
 def _require_bits(bits: Sequence[int], fmt: InputFormat) -> list[int]:
+    if not isinstance(bits, Sequence) or isinstance(bits, (str, bytes, bytearray)):
+        raise TypeError(f"bits={bits!r}: expected a sequence of ints, got {type(bits).__name__}")
     patterns = list(bits)
     if not 1 <= len(patterns) <= MAX_ELEMENTS:
         raise ValueError(f"bits has {len(patterns)} patterns: expected 1 to {MAX_ELEMENTS}")

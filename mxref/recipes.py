@@ -43,7 +43,7 @@ AXES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _NATURAL_RATIO = {"rceil": "mul_rcp_f32"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """The numerics of a quantizer: one choice per axis. Which bytes, not where they lie.
 
@@ -61,7 +61,8 @@ class Recipe:
     even          floor(log2(amax + half an element ulp)) - emax (torchao, microxcaling)
     ============  ===================================================================
 
-    Raises ValueError for an axis value that is not in `AXES`, TypeError for one that is no string.
+    Raises ValueError for an axis value that is not in `AXES` and for a name that is another rule's,
+    TypeError for a value that is no string.
     Values in `AXES` that no named recipe uses yet raise NotImplementedError when they are applied.
 
     >>> from dataclasses import replace
@@ -98,6 +99,10 @@ class Recipe:
             value = getattr(self, each.name)
             if not isinstance(value, str):
                 raise TypeError(f"{each.name}={value!r}: expected a string")
+        if self.name in AXES["round"] and self.name != self.round:
+            raise ValueError(
+                f"name={self.name!r}: the name of another rule than round={self.round!r}"
+            )
         if not self.ratio:
             object.__setattr__(self, "ratio", _NATURAL_RATIO.get(self.round, "exponent"))
         for axis, allowed in (("element", tuple(ELEMENTS)), *AXES.items()):

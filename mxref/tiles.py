@@ -21,7 +21,7 @@ def require_block(block: object) -> Block:
     allowed = ", ".join(map(str, BLOCKS))
     if not isinstance(block, (tuple, list)):
         raise TypeError(f"block={block!r}: expected one of {allowed}, got {type(block).__name__}")
-    if tuple(block) not in BLOCKS:
+    if tuple(block) not in BLOCKS or any(type(size) is not int for size in block):
         raise ValueError(f"block={block!r}: expected one of {allowed}")
     return (block[0], block[1])
 

@@ -116,10 +116,14 @@ def integer(option: str, value: str | None, *, least: int) -> int | None:
 class JsonFile:
     """The file that `--json` names, found writable before the run and written after it."""
 
-    def __init__(self, path: str | None) -> None:
-        self._path = Path(path) if path is not None else None
+    def __init__(self, path: str | None, tensors: str | None = None) -> None:
+        self._path = Path(path).absolute() if path else None
+        if path == "":
+            raise WrongCallError("--json='': expected the name of a file")
         if self._path is None:
             return
+        if tensors is not None and self._path == Path(tensors).absolute():
+            raise WrongCallError(f"--json={path!r}: the file that --tensors reads")
         existed = self._path.exists()
         try:
             with self._path.open("a"):

@@ -47,3 +47,8 @@ def steps() -> Table:
     made.add_column(no_wrap=True)
     made.add_column(overflow="fold")
     return made
+
+
+def printable(name: str) -> str:
+    """A name from a file, with control characters escaped: it must not steer the terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

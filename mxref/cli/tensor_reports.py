@@ -63,7 +63,9 @@ def _show_tensors(rows: Sequence[Row]) -> None:
     for row in rows:
         shape = "x".join(map(str, row.entry.shape))
         dtype = dtype_name(row.entry.dtype)
-        table.add_row(row.entry.name, dtype, shape, _equal(row), *_cells(row.figures))
+        table.add_row(
+            screen.printable(row.entry.name), dtype, shape, _equal(row), *_cells(row.figures)
+        )
     table.add_section()
     table.add_row(f"all {len(rows)}", "", "", "", *_cells(tensors.totals(rows)))
     screen.results().print(table)
@@ -106,5 +108,6 @@ def _show_reason(rows: Sequence[Row], subject: Subject) -> None:
     for row in rows:
         tally = row.tallies[subject.label]
         if tally.verdict in ("different", "declined"):
-            screen.plain(f"{subject.label}: {row.entry.name}: {tally.verdict}: {tally.detail}")
+            name = screen.printable(row.entry.name)
+            screen.plain(f"{subject.label}: {name}: {tally.verdict}: {tally.detail}")
             return

@@ -82,7 +82,7 @@ def verify(
         multiple_of=options.integer("--multiple-of", multiple_of, least=1),
         seed=options.integer("--seed", seed, least=0) or 0,
     )
-    out = JsonFile(json)
+    out = JsonFile(json, tensors)
     passed = _on_checks(choice, out) if tensors is None else _on_tensors(tensors, choice, out)
     raise typer.Exit(0 if passed else 1)
 

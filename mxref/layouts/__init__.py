@@ -155,8 +155,11 @@ def stored_shape(
 
 
 def _require(layout: str, block: Block, contract: int | None) -> tuple[Layout, Block]:
+    expected = ", ".join(map(repr, LAYOUTS))
+    if not isinstance(layout, str):
+        got = type(layout).__name__
+        raise TypeError(f"layout={layout!r}: expected one of {expected}, got {got}")
     if layout not in LAYOUTS:
-        expected = ", ".join(map(repr, LAYOUTS))
         raise ValueError(f"layout={layout!r}: expected one of {expected}")
     block = require_block(block)
     module = LAYOUTS[layout]
@@ -168,7 +171,7 @@ def _require(layout: str, block: Block, contract: int | None) -> tuple[Layout, B
 
 def _require_shape(shape: tuple[int, ...], block: Block) -> tuple[int, ...]:
     if not isinstance(shape, (tuple, list)) or any(
-        not isinstance(size, int) or size < 0 for size in shape
+        type(size) is not int or not 0 <= size < 1 << 62 for size in shape
     ):
         raise ValueError(f"shape={shape!r}: expected the shape of x, non-negative ints")
     require_rank(tuple(shape), block, "shape")

@@ -51,7 +51,11 @@ def decode_groups(stored: Tensor, offs: Tensor, *, axis: str, shape: tuple[int, 
     [[1, 2, 0], [4, 5, 0]]
     """
     codes = scale_bytes_of(stored, "stored")
-    if not isinstance(shape, (tuple, list)) or len(shape) != 2 or min(shape) < 0:
+    if (
+        not isinstance(shape, (tuple, list))
+        or len(shape) != 2
+        or any(type(size) is not int or not 0 <= size < 1 << 62 for size in shape)
+    ):
         raise ValueError(f"shape={shape!r}: expected (R, C), the shape of the scale matrix")
     ends = _require_ends(offs, axis, (shape[0], shape[1]))
     expected = _stored_shape((shape[0], shape[1]), len(ends), axis)
@@ -74,6 +78,8 @@ def _require_ends(offs: Tensor, axis: str, shape: tuple[int, int]) -> list[int]:
         raise ValueError(f"axis={axis!r}: expected one of 'M', 'K'")
     if not isinstance(offs, Tensor):
         raise TypeError(f"offs={offs!r}: expected a tensor, got {type(offs).__name__}")
+    if offs.is_meta or offs.layout is not torch.strided:
+        raise TypeError(f"offs={offs!r}: expected a strided tensor that holds its values")
     if offs.dtype != torch.int32:
         raise TypeError(f"offs has dtype {offs.dtype}: expected torch.int32")
     if offs.dim() != 1 or offs.numel() == 0:

@@ -15,7 +15,7 @@ CONTRACTS = (-1, -2)
 
 def require_contract(contract: object, block: Block, layout: str) -> int:
     """The dimension that the GEMM sums over: fixed by (1, 32) and (32, 1), else the caller's."""
-    if contract is not None and contract not in CONTRACTS:
+    if contract is not None and (type(contract) is not int or contract not in CONTRACTS):
         raise ValueError(f"contract={contract!r}: expected -1, -2 or None")
     if block[0] == block[1]:
         if contract is None:

@@ -16,6 +16,9 @@ from mxref.rules import require
 from mxref.tiles import Block, require_block
 
 LEVELS = ("smoke", "full")
+MOST_MULTIPLE = 1024
+"""A matrix of 40 x 40 such tiles still fits a small machine."""
+
 NAN_POLICIES = ("any", "strict")
 INPUT_FORMATS: dict[torch.dtype, InputFormat] = {
     getattr(torch, row.torch_dtype): row for row in INPUTS.values()
@@ -64,7 +67,7 @@ class Claims:
             contract=_contract(contract, tile, layout),
             dtypes=_dtypes(dtypes),
             device=_device(device),
-            multiple_of=_integer(multiple_of, "multiple_of", least=1),
+            multiple_of=_integer(multiple_of, "multiple_of", least=1, most=MOST_MULTIPLE),
             nan=_one_of(nan, "nan", NAN_POLICIES),
             level=_one_of(level, "level", LEVELS),
             seed=_integer(seed, "seed", least=0),
@@ -105,11 +108,12 @@ def _one_of(value: object, name: str, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def _integer(value: object, name: str, *, least: int) -> int:
+def _integer(value: object, name: str, *, least: int, most: int = 1 << 62) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}={value!r}: expected an int of at least {least}")
-    if value < least:
-        raise ValueError(f"{name}={value!r}: expected an int of at least {least}")
+    if not least <= value <= most:
+        upper = f" and at most {most}" if most < 1 << 62 else ""
+        raise ValueError(f"{name}={value!r}: expected an int of at least {least}{upper}")
     return value
 
 

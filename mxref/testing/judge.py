@@ -44,7 +44,9 @@ class Judge:
             output = self.fn(x)
             if x.device.type == "cuda":
                 torch.cuda.synchronize(x.device)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise Refused(describe(error)) from None
         try:
             answer = read_answer(output, shape, self.claims)

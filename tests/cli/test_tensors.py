@@ -200,3 +200,22 @@ def test_a_checkpoint_without_the_dtype_is_one_line_and_exit_2(tmp_path):
     save_file({"a": torch.ones(4)}, path)
     line = call("verify", f"{STUBS}:right", "--tensors", str(path), "--dtype", "bf16").wrong
     assert "no tensor of the dtypes asked for" in line
+
+
+def test_the_checkpoint_is_never_written_over(checkpoint):
+    before = checkpoint.read_bytes()
+    outcome = call(
+        "verify", f"{STUBS}:right", *["--tensors", str(checkpoint)], "--json", str(checkpoint)
+    )
+    assert outcome.code == 2
+    assert "--json" in outcome.err
+    assert checkpoint.read_bytes() == before
+
+
+def test_a_name_does_not_steer_the_terminal(tmp_path):
+    path = tmp_path / "names.safetensors"
+    save_file({"a\n\x1b[31mred": torch.ones(2, 32)}, path)
+    outcome = call("verify", f"{STUBS}:right", "--tensors", str(path))
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out
+    assert "a\\n\\x1b[31mred" in outcome.out

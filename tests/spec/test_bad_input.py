@@ -94,6 +94,26 @@ CALLS = [
     (lambda: mxref.Recipe(element="e4m4"), ValueError, ["element='e4m4'", "'e4m3'"]),
     (lambda: mxref.Recipe(round=1), TypeError, ["round=1"]),
     (lambda: mxref.Recipe(scale_rule="floor"), TypeError, ["scale_rule"]),
+    (lambda: mxref.Recipe("floor"), TypeError, ["positional"]),
+    (lambda: mxref.Recipe(name="floor"), ValueError, ["name='floor'", "round='rceil'"]),
+    (lambda: mxref.quantize(X, block=(1.0, 32.0)), ValueError, ["block=(1.0, 32.0)", "(1, 32)"]),
+    (lambda: mxref.quantize(X, block=(True, 32)), ValueError, ["block=(True, 32)", "(1, 32)"]),
+    (lambda: layouts.encode(SCALE, ["plain"]), TypeError, ["layout=['plain']", "'plain_t'"]),
+    (lambda: layouts.encode(SCALE, "plain", contract=-1.0), ValueError, ["contract=-1.0", "-2"]),
+    (lambda: layouts.decode(CODES, "plain", shape=(1 << 70, 4)), ValueError, ["shape=("]),
+    (
+        lambda: layouts.decode_groups(CODES, OFFS, axis="K", shape=("4", None)),
+        ValueError,
+        ["shape=('4', None)", "(R, C)"],
+    ),
+    (
+        lambda: layouts.encode_groups(CODES, OFFS.to("meta"), axis="K"),
+        TypeError,
+        ["offs", "values"],
+    ),
+    (lambda: exact.quantize_block(1, "bf16", "floor"), TypeError, ["bits=1", "int"]),
+    (lambda: exact.quantize_block([1], ["bf16"], "floor"), ValueError, ["dtype=['bf16']"]),
+    (lambda: exact.cast(1, "bf16", 127.0), ValueError, ["byte=127.0", "255"]),
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import mxref
 from mxref import blocks
@@ -55,7 +56,7 @@ def test_every_pair_of_scale_and_code(element, dtype):
     fmt = INPUTS[dtype]
     payload, scale = every_pair(element)
     plain = mxref.dequantize(payload, scale, dtype=getattr(torch, fmt.torch_dtype))
-    blocks._values.cache_clear()  # the table is made anew, under flush-to-zero
+    blocks._TABLES.clear()  # the table is made anew, under flush-to-zero
     torch.set_flush_denormal(True)
     try:
         flushed = mxref.dequantize(payload, scale, dtype=plain.dtype)
@@ -91,3 +92,14 @@ def test_a_transposed_payload_is_read_by_logical_index():
     columns_first = payload.view(torch.uint8).t().contiguous().t().view(torch.float8_e4m3fn)
     assert not columns_first.is_contiguous()
     assert torch.equal(mxref.dequantize(columns_first, scale), mxref.dequantize(payload, scale))
+
+
+def test_a_fake_tensor_leaves_nothing_behind():
+    payload, scale = mxref.quantize(torch.ones(1, 32))
+    blocks._TABLES.clear()
+    with FakeTensorMode() as mode:
+        fake = mxref.dequantize(mode.from_tensor(payload), mode.from_tensor(scale))
+        assert fake.shape == (1, 32)
+    with torch.device("meta"):
+        assert mxref.dequantize(payload, scale).tolist() == [[1.0] * 32]
+    assert mxref.dequantize(payload, scale).tolist() == [[1.0] * 32]

@@ -21,6 +21,11 @@ def inputs(setting: Setting) -> Iterator[Tensor]:
         if block[0] == 32:
             yield scattered(setting, (size, even), 100 + salt)
         yield scattered(setting, (size, size + 4), 120 + salt)
+    if setting.full:
+        # a partial block at the end of every matrix, and of every leading index
+        yield scattered(setting, (3, 56, 40), 140)
+        yield scattered(setting, (2, 2, 33, even), 141)
+        yield scattered(setting, (2, 3, even, 95), 142)
 
 
 CHECK = Check("ragged", inputs, judge=compare_unchanged, optional=True)

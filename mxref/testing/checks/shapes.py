@@ -15,6 +15,11 @@ def inputs(setting: Setting) -> Iterator[Tensor]:
     """Small, long and wide ones; sizes around multiples of 128 and of 256."""
     for salt, (rows, columns) in enumerate(FULL if setting.full else SMOKE):
         yield scattered(setting, (rows * setting.step, columns * setting.step), 20 + salt)
+    if setting.full:
+        # past 65,535, the limit of a grid's second dimension and of 16-bit indices
+        many = 65536 // setting.step + 3
+        yield scattered(setting, (many * setting.step, setting.step), 50)
+        yield scattered(setting, (setting.step, many * setting.step), 51)
 
 
 CHECK = Check("shapes", inputs)
