@@ -1,15 +1,19 @@
 """mxkernels: MX quantization kernels, each proved byte for byte against mxref.
 
-`quantize` picks a back end; `registry.KERNELS` lists what is built. Importing this package loads
-neither Triton nor numpy.
+The functions here pick a back end; `registry.KERNELS` lists what is built. Importing this package
+loads neither Triton nor numpy.
 """
 
 import torch
 
 from mxkernels import arguments, reference, registry
+from mxkernels.dequantize import dequantize
+from mxkernels.quantize import op
+from mxkernels.quantize.variants import variant
+from mxkernels.swizzle import swizzle, unswizzle
 from mxref import Quantized, Recipe
 
-__all__ = ["quantize"]
+__all__ = ["dequantize", "quantize", "quantize_both", "swizzle", "unswizzle", "variant"]
 
 
 def quantize(
@@ -25,9 +29,12 @@ def quantize(
 
     byte = rule(max|x| of the block); payload = e4m3(x * 2^(127 - byte)), to nearest even,
     saturating at 448. x: bfloat16, float16 or float32, any strides, rank >= 1 for block (1, 32),
-    >= 2 for (32, 1) and (32, 32). Returns Quantized(payload, scale): float8_e4m3fn of x's shape,
-    float8_e8m0fnu of shape (..., ceil(K / 32)) when plain; new, contiguous, detached. x is never
-    changed. A partial block counts its missing elements as zeros.
+    >= 2 for (32, 1) and (32, 32). Returns Quantized(payload, scale), new and detached:
+    float8_e4m3fn of x's shape, contiguous ("row") or with its last two dimensions swapped in memory
+    ("col"); float8_e8m0fnu, contiguous, as `mxref.layouts.encode` stores it: "plain", "plain_t" or
+    "swizzle_32_4_4", whose padding is zero bytes; a swizzled (32, 32) contracts -1 for "row" and -2
+    for "col". x is never changed. A partial block counts its missing elements as zeros. Contiguous
+    tensors and transposed views are read in place; other strides may cost a copy of x.
 
     ==================  ======================  ==========================================
     block holds         scale byte              payload
@@ -63,5 +70,40 @@ def quantize(
         return reference.quantize(x, recipe, pair, payload_order, scale_layout)
     # One opaque node: inductor's C++ cannot view float8_e8m0fnu.
     name = arguments.recipe_name(recipe)
-    op = registry.op.quantize
-    return Quantized(*op(x.detach(), "reference", name, pair, payload_order, scale_layout))
+    return Quantized(*op.quantize(x.detach(), "reference", name, pair, payload_order, scale_layout))
+
+
+def quantize_both(
+    x: torch.Tensor,
+    recipe: str | Recipe = "rceil",
+    *,
+    scale_layout: str | tuple[str, str] = "plain",
+    backend: str = "auto",
+) -> tuple[Quantized, Quantized]:
+    """Quantize `x` in blocks of (1, 32) and of (32, 1) from one read: what a training step needs.
+
+    The same bytes, shapes and strides as these two calls, in this order:
+    `quantize(x, recipe, block=(1, 32), payload_order="row", scale_layout=first)` and
+    `quantize(x, recipe, block=(32, 1), payload_order="col", scale_layout=second)`.
+    `scale_layout` is one name for both or the pair (first, second): ("plain", "plain_t") is dim0
+    and dim1 of `variant`. x: rank >= 2, otherwise as in `quantize`. Both payloads together are
+    two bytes an element.
+
+    Raises as `quantize`. The special values are those of `quantize`.
+
+    >>> rows, columns = quantize_both(torch.full((32, 64), 448.0), scale_layout="swizzle_32_4_4")
+    >>> rows.payload.stride(), columns.payload.stride(), columns.scale.shape
+    ((64, 1), (1, 32), torch.Size([512]))
+    """
+    arguments.one_of("backend", backend, registry.BACKENDS)
+    layouts = arguments.layout_pair(scale_layout)
+    x = arguments.source(x, (32, 1))
+    if backend == "auto":
+        backend = registry.WINNERS["quantize_both"] if x.is_cuda else "reference"
+    if backend != "reference":
+        return registry.find("quantize_both", backend).call(x, recipe, layouts)
+    if not torch.compiler.is_compiling():
+        return reference.quantize_both(x, recipe, layouts)
+    name = arguments.recipe_name(recipe)
+    a, b, c, d = op.quantize_both(x.detach(), "reference", name, *layouts)
+    return Quantized(a, b), Quantized(c, d)

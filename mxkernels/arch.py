@@ -29,8 +29,11 @@ def cuda_index(device: torch.device) -> int:
 def hardware_e4m3(device: torch.device) -> bool:
     """Whether fp32 -> e4m3 may be the hardware's cast: a GPU from sm_90 on.
 
-    sm_89 has the instruction, but Triton 3.6 goes through fp16 there and rounds twice.
+    sm_89 has the instruction, but Triton 3.6 goes through fp16 there and rounds twice. AMD's was
+    not compared: its GPUs, which torch calls cuda as well, round in integers.
     """
+    if torch.version.hip:
+        return False
     return device.type == "cuda" and capability(cuda_index(device)) >= 90
 
 

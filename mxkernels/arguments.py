@@ -65,3 +65,12 @@ def orders(payload_order: object, scale_layout: object) -> None:
     """ValueError or TypeError for a payload order or scale layout that does not exist."""
     one_of("payload_order", payload_order, PAYLOAD_ORDERS)
     one_of("scale_layout", scale_layout, SCALE_LAYOUTS)
+
+
+def layout_pair(scale_layout: object) -> tuple[str, str]:
+    """One scale layout for both directions, or a pair; TypeError or ValueError otherwise."""
+    pair = scale_layout if isinstance(scale_layout, tuple | list) else (scale_layout, scale_layout)
+    if len(pair) != 2:
+        raise ValueError(f"scale_layout={scale_layout!r}: expected one name or a pair of names")
+    first, second = (one_of("scale_layout", each, SCALE_LAYOUTS) for each in pair)
+    return first, second

@@ -32,10 +32,10 @@ def magnitude(x):
 
 
 @triton.jit
-def largest(sizes, AXIS: tl.constexpr):
+def largest(sizes, AXIS: tl.constexpr, KEEP: tl.constexpr = False):
     """The maximum along an axis, as `tl.max`, which the interpreter cannot call: that function was
     decorated when Triton was imported, for the compiler."""
-    return tl.reduce(sizes, AXIS, tl.standard._elementwise_max)
+    return tl.reduce(sizes, AXIS, tl.standard._elementwise_max, keep_dims=KEEP)
 
 
 @triton.jit
@@ -95,11 +95,37 @@ def cast_e4m3(x, HARDWARE: tl.constexpr):
 
 
 @triton.jit
-def scaled_payload(x, factor, HARDWARE: tl.constexpr):
-    """The codes of x * factor; `factor` is a multiplier, broadcast against x."""
+def cast_four(first, second, third, fourth, HARDWARE: tl.constexpr):
+    """The e4m3 codes of four fp32 tensors as the bytes of int32, the first one lowest."""
     if HARDWARE:
-        return cast_e4m3(x * factor, HARDWARE)
+        return tl.inline_asm_elementwise(
+            "{ .reg .b16 low, high;"
+            " cvt.rn.satfinite.e4m3x2.f32 low, $2, $1;"
+            " cvt.rn.satfinite.e4m3x2.f32 high, $4, $3;"
+            " mov.b32 $0, {low, high}; }",
+            "=r,r,r,r,r",
+            [first, second, third, fourth],
+            dtype=tl.int32,
+            is_pure=True,
+            pack=1,
+        )
+    else:
+        low = round_e4m3(first) | (round_e4m3(second) << 8)
+        return low | (round_e4m3(third) << 16) | (round_e4m3(fourth) << 24)
+
+
+@triton.jit
+def scaled(x, factor, HARDWARE: tl.constexpr):
+    """x * factor, exact but for what rounds to zero anyway; `factor` is a multiplier."""
+    if HARDWARE:
+        return x * factor
     else:
         # numpy warns about a signalling NaN in a product, so a poisoned block takes none.
         poisoned = factor != factor
-        return cast_e4m3(tl.where(poisoned, factor, x) * factor, HARDWARE)
+        return tl.where(poisoned, factor, x) * factor
+
+
+@triton.jit
+def scaled_payload(x, factor, HARDWARE: tl.constexpr):
+    """The codes of x * factor; `factor` is a multiplier, broadcast against x."""
+    return cast_e4m3(scaled(x, factor, HARDWARE), HARDWARE)

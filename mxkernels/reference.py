@@ -25,3 +25,14 @@ def quantize(
             scale, scale_layout, block=block, shape=tuple(x.shape), contract=contract
         )
     return Quantized(payload, scale)
+
+
+def quantize_both(
+    x: torch.Tensor, recipe: str | Recipe, scale_layouts: tuple[str, str]
+) -> tuple[Quantized, Quantized]:
+    """Blocks (1, 32) in row order, blocks (32, 1) in col order, by two calls."""
+    first, second = scale_layouts
+    return (
+        quantize(x, recipe, (1, 32), "row", first),
+        quantize(x, recipe, (32, 1), "col", second),
+    )

@@ -6,6 +6,7 @@ What a KernelSpec claims is timed with no more code. The jobs of a group take tu
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -71,10 +72,14 @@ def _spec_jobs(
     site: Site, wanted: Wanted, spec: KernelSpec, case: tuple[tuple[int, int], str, str]
 ) -> Group:
     block, payload_order, input_order = case
-    configs = spec.configs if wanted.configs == "all" and spec.configs else (None,)
     lacking = spec.missing(site.device)
     jobs = []
-    for recipe, layout, config in product(spec.recipes, spec.scale_layouts, configs):
+    cases = [
+        (recipe, layout, config)
+        for recipe, layout in product(spec.recipes, spec.scale_layouts)
+        for config in _configs(wanted, spec, block, payload_order, layout, input_order)
+    ]
+    for recipe, layout, config in cases:
         variant = variant_text(block, payload_order, layout, input_order)
         if (
             layout not in wanted.scale_layouts
@@ -91,6 +96,12 @@ def _spec_jobs(
         job.note = f"cannot run: {lacking}" if lacking else ""
         jobs.append(job)
     return jobs
+
+
+def _configs(wanted: Wanted, spec: KernelSpec, *variant: Any) -> tuple[Any, ...]:
+    """Those meant for a variant where all are asked for, else the default."""
+    every = spec.configs_for(*variant) if wanted.configs == "all" else ()
+    return every or (None,)
 
 
 def quantize_job(
@@ -162,18 +173,27 @@ def both(site: Site, wanted: Wanted) -> Iterator[Group]:
     # How the second payload lies by default is the function's own choice; small shapes show it.
     probe = function(torch.ones(32, 64, dtype=site.dtype, device=site.device), wanted.recipes[0])
     order = "col" if probe[1].payload.stride(0) == 1 else "row"
+    specs = [spec for spec in KERNELS if spec.op == "quantize_both" and wanted.configs == "all"]
+    configs = [config for spec in specs for config in spec.configs] or [None]
     yield [
-        _both_job(site, function, recipe, (order, layout))
-        for recipe, layout in product(wanted.recipes, layouts)
+        _both_job(site, function, recipe, (order, layout), config)
+        for recipe, layout, config in product(wanted.recipes, layouts, configs)
         if wanted.takes(f"both {order} {layout}")
     ]
 
 
 def _both_job(
-    site: Site, function: Callable[..., Any], recipe: str, second: tuple[str, str]
+    site: Site,
+    function: Callable[..., Any],
+    recipe: str,
+    second: tuple[str, str],
+    config: Any = None,
 ) -> Job:
     order, layout = second
     options = {} if layout == "plain" else {"scale_layout": layout}
+    if config is not None:
+        (spec,) = (spec for spec in KERNELS if spec.op == "quantize_both")
+        function, options = partial(spec.call, config=config), {"scale_layout": layout}
     directions = (((1, 32), "row"), ((32, 1), order))
 
     def call(x: torch.Tensor) -> Any:
@@ -190,4 +210,5 @@ def _both_job(
         moved += torch.Size(stored_shape(site.shape, block, lies, layout)).numel()
     labels = site.labels | {"family": "both", "kernel": "quantize_both", "recipe": recipe}
     labels["variant"] = f"both {order} {layout}"
+    labels["config"] = config_text(config)
     return Job(labels, site.pool("n"), call, expected, moved, "dual", TARGETS["both"])

@@ -10,15 +10,19 @@ from collections.abc import Sequence
 import torch
 
 from mxkernels import arch
-from mxkernels.loader import interpreting, kernels
 from mxkernels.quantize import shapes
-from mxkernels.quantize.configs import FLAT, FlatConfig
+from mxkernels.quantize.configs import BOTH, TRITON, FlatConfig, TileConfig
+from mxkernels.quantize.launch import launch_both, launch_triton
 from mxref import RECIPES
 
 MIN_ARCH = 80
 """The oldest GPU the kernels are compiled for; below sm_80 nothing is tested."""
 
-CONFIGS: dict[str, tuple[FlatConfig, ...]] = {"triton": FLAT, "compile": (), "reference": ()}
+CONFIGS: dict[str, tuple[FlatConfig | TileConfig, ...]] = {
+    "triton": TRITON,
+    "compile": (),
+    "reference": (),
+}
 
 
 def missing(backend: str, device: torch.device) -> str | None:
@@ -29,25 +33,6 @@ def missing(backend: str, device: torch.device) -> str | None:
     if backend == "compile":
         return arch.compiler_missing(device.type)
     return arch.triton_missing(interpret=device.type == "cpu")
-
-
-def launch_triton(
-    x: torch.Tensor,
-    payload: torch.Tensor,
-    scale: torch.Tensor,
-    recipe: str,
-    config: FlatConfig | None = None,
-) -> None:
-    """Write the bytes of `x` into two contiguous uint8 buffers of payload and scale shape."""
-    if x.device.type == "cpu":
-        with interpreting():
-            kernels("quantize.triton", interpret=True).launch(
-                shapes.as_rows(x), payload, scale, recipe, config
-            )
-    else:
-        kernels("quantize.triton", interpret=False).launch(
-            shapes.as_rows(x), payload, scale, recipe, config
-        )
 
 
 @torch.library.custom_op("mxkernels::quantize", mutates_args=())
@@ -77,7 +62,9 @@ def quantize(
         return plain.quantize(x, recipe)
     payload, scale = _fake(x, backend, recipe, block, payload_order, scale_layout)
     chosen = None if config < 0 else CONFIGS[backend][config]
-    launch_triton(x, payload.view(torch.uint8), scale.view(torch.uint8), recipe, chosen)
+    buffers = payload.view(torch.uint8), scale.view(torch.uint8)
+    pair = (block[0], block[1])
+    launch_triton(x, *buffers, recipe, pair, payload_order, scale_layout, chosen)
     return payload, scale
 
 
@@ -92,9 +79,55 @@ def _fake(
     config: int = -1,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Empty outputs of the right shape and strides: real kernels allocate by this as well."""
-    pair = (int(block[0]), int(block[1]))
+    return _empty(x, recipe, (int(block[0]), int(block[1])), payload_order, scale_layout)
+
+
+def _empty(
+    x: torch.Tensor, recipe: str, block: tuple[int, int], payload_order: str, scale_layout: str
+) -> tuple[torch.Tensor, torch.Tensor]:
     element = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[RECIPES[recipe].element]
     strides = shapes.payload_strides(x.shape, payload_order)
     payload = torch.empty_strided(x.shape, strides, dtype=element, device=x.device)
-    stored = shapes.stored_shape(x.shape, pair, payload_order, scale_layout)
+    stored = shapes.stored_shape(x.shape, block, payload_order, scale_layout)
     return payload, torch.empty(stored, dtype=torch.float8_e8m0fnu, device=x.device)
+
+
+Four = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+@torch.library.custom_op("mxkernels::quantize_both", mutates_args=())
+def quantize_both(
+    x: torch.Tensor,
+    backend: str,
+    recipe: str,
+    row_layout: str,
+    column_layout: str,
+    config: int = -1,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Payload and scale in blocks (1, 32), row; payload and scale in blocks (32, 1), col."""
+    if backend == "reference":
+        from mxkernels import reference
+
+        first, second = reference.quantize_both(x, recipe, (row_layout, column_layout))
+        return (*first, *second)
+    lacking = missing(backend, x.device)
+    if lacking:
+        raise RuntimeError(f"backend={backend!r} cannot run here: {lacking}")
+    outputs = _fake_both(x, backend, recipe, row_layout, column_layout)
+    a, b, c, d = (part.view(torch.uint8) for part in outputs)
+    chosen = None if config < 0 else BOTH.configs[config]
+    launch_both(x, (a, b, c, d), recipe, (row_layout, column_layout), chosen)
+    return outputs
+
+
+@quantize_both.register_fake
+def _fake_both(
+    x: torch.Tensor,
+    backend: str,
+    recipe: str,
+    row_layout: str,
+    column_layout: str,
+    config: int = -1,
+) -> Four:
+    along = _empty(x, recipe, (1, 32), "row", row_layout)
+    return (*along, *_empty(x, recipe, (32, 1), "col", column_layout))

@@ -40,6 +40,7 @@ def quantize_1x32(
     LAYOUT: tl.constexpr,
     HARDWARE: tl.constexpr,
     BLOCKS: tl.constexpr,
+    VECTOR: tl.constexpr,
 ):
     """Quantize rows of `columns` elements, `row_stride` apart, each in `row_blocks` blocks.
 
@@ -48,7 +49,7 @@ def quantize_1x32(
     """
     first = tl.program_id(0).to(tl.int64) * BLOCKS
     rows = tl.arange(0, BLOCKS)
-    lanes = tl.arange(0, 32)
+    lanes = tl.max_contiguous(tl.arange(0, 32), VECTOR)
     inside = rows < tl.minimum(n_blocks - first, BLOCKS).to(tl.int32)
     # Offsets inside a tile fit int32 when the tensor is flat; rows at a stride may not.
     if LAYOUT == "flat":
@@ -74,28 +75,26 @@ def quantize_1x32(
 
 
 def launch(
-    x: torch.Tensor,
+    rows: torch.Tensor,
     payload: torch.Tensor,
     scale: torch.Tensor,
     rule: str,
     config: FlatConfig | None = None,
 ) -> None:
-    """Quantize `x` (rows, columns; the last stride 1) into two uint8 buffers, each contiguous."""
+    """Quantize a matrix whose last stride is 1 into two contiguous uint8 buffers."""
     n_blocks = scale.numel()
-    if not n_blocks:
-        return
-    interpret = x.device.type == "cpu"
+    interpret = rows.device.type == "cpu"
     config = config or flat_default(n_blocks, interpret=interpret)
-    columns, row_stride = x.shape[1], x.stride(0)
+    columns, row_stride = rows.shape[1], rows.stride(0)
     if columns % 32:
         layout = "ragged"
-    elif x.shape[0] > 1 and row_stride != columns:
+    elif rows.shape[0] > 1 and row_stride != columns:
         layout = "whole"
     else:
         # Nothing of the rows is left to the kernel: constants keep it from being compiled anew.
         layout, columns, row_stride = "flat", 32, 32
     arguments = (
-        x.view(BITS[x.dtype]),
+        rows.view(BITS[rows.dtype]),
         payload,
         scale,
         n_blocks,
@@ -103,14 +102,15 @@ def launch(
         columns,
         row_stride,
         rule,
-        DTYPES[x.dtype],
+        DTYPES[rows.dtype],
         layout,
-        arch.hardware_e4m3(x.device),
+        arch.hardware_e4m3(rows.device),
         config.blocks,
+        config.vector,
     )
     grid = (triton.cdiv(n_blocks, config.blocks),)
-    if interpret or x.device.index == torch.cuda.current_device():
+    if interpret or rows.device.index == torch.cuda.current_device():
         quantize_1x32[grid](*arguments, num_warps=config.warps)
     else:
-        with torch.cuda.device(x.device):
+        with torch.cuda.device(rows.device):
             quantize_1x32[grid](*arguments, num_warps=config.warps)

@@ -41,6 +41,7 @@ def claimed(call, **changes):
         "scale_layouts": ("plain", "plain_t", "swizzle_32_4_4"),
         "input_orders": ("n", "t"),
         "configs": ("small", "large"),
+        "choices": None,
         "call": lambda x, recipe, block, order, layout, config=None: call(
             x, recipe, block, order, layout
         ),

@@ -1,4 +1,4 @@
-"""Every test here runs over registry.KERNELS and over the devices this machine has."""
+"""Tests here run over registry.KERNELS and over the devices this machine has."""
 
 from pathlib import Path
 
@@ -25,9 +25,12 @@ def device(request):
     return request.param
 
 
-@pytest.fixture(params=KERNELS, ids=lambda spec: spec.name)
+QUANTIZERS = [spec for spec in KERNELS if spec.op == "quantize"]
+
+
+@pytest.fixture(params=QUANTIZERS, ids=lambda spec: spec.name)
 def kernel(request, device):
-    """A KernelSpec that can run on `device`."""
+    """A KernelSpec of op "quantize" that can run on `device`."""
     lacking = request.param.missing(device)
     if lacking:
         pytest.skip(lacking)

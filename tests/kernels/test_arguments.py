@@ -13,6 +13,7 @@ from mxkernels.registry import KERNELS
 from mxref import RECIPES, Recipe
 
 X = torch.ones(2, 64)
+SPECS = [spec for spec in KERNELS if spec.op == "quantize"]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ X = torch.ones(2, 64)
         ({"backend": None}, TypeError, ["backend=None", "'auto'"]),
     ],
 )
-@pytest.mark.parametrize("backend", ["auto", *(spec.backend for spec in KERNELS)])
+@pytest.mark.parametrize("backend", ["auto", *(spec.backend for spec in SPECS)])
 def test_bad_argument_is_named(backend, arguments, error, words):
     with pytest.raises(error) as raised:
         mxkernels.quantize(**{"x": X, "backend": backend} | arguments)
@@ -48,7 +49,7 @@ def test_bad_argument_is_named(backend, arguments, error, words):
         ({"backend": "cuda"}, ["backend='cuda'", "'triton'"]),
         ({"recipe": Recipe(element="e5m2")}, ["element='e5m2'"]),
         ({"recipe": replace(RECIPES["floor"], nan_scale="fe")}, ["nan_scale='fe'"]),
-        ({"recipe": replace(RECIPES["floor"], round="even_fp4")}, ["even_fp4"]),
+        ({"recipe": Recipe(round="even_fp4")}, ["even_fp4"]),
     ],
 )
 def test_what_is_not_built_is_named(arguments, words):
@@ -79,6 +80,29 @@ def test_an_unlisted_block_raises_from_the_call(kernel):
             kernel.call(X, "rceil", block, "row", "plain")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"x": torch.ones(64)}, ValueError, ["(64,)", "rank 2"]),
+        ({"scale_layout": ("plain",)}, ValueError, ["scale_layout=('plain',)", "pair"]),
+        ({"scale_layout": ("plain", "blocked")}, ValueError, ["'blocked'", "'plain_t'"]),
+        ({"scale_layout": None}, TypeError, ["scale_layout=None", "'plain'"]),
+        ({"backend": "cuda"}, NotImplementedError, ["backend='cuda'", "quantize_both", "'triton'"]),
+        ({"recipe": "RCEIL"}, ValueError, ["'RCEIL'", "'rceil'"]),
+    ],
+)
+def test_bad_arguments_of_both_directions_are_named(arguments, error, words):
+    with pytest.raises(error) as raised:
+        mxkernels.quantize_both(**{"x": X, "backend": "triton"} | arguments)
+    for word in words:
+        assert word in str(raised.value)
+
+
+def test_an_unknown_variant_raises_with_the_list():
+    with pytest.raises(ValueError, match=r"variant='32x1'.*'dim0'.*'32x32_t'"):
+        mxkernels.variant("32x1")
+
+
 def test_an_unknown_configuration_raises(kernel):
     with pytest.raises(ValueError, match="config='fast'"):
         kernel.call(X, "rceil", (1, 32), "row", "plain", "fast")
@@ -103,7 +127,7 @@ def test_a_backend_that_cannot_run_names_what_is_missing(monkeypatch, backend):
 
 
 def test_a_device_that_is_not_there_is_named():
-    for spec in KERNELS:
+    for spec in SPECS:
         assert "'xpu'" in spec.missing("xpu")
         if not torch.cuda.is_available():
             assert "CUDA" in spec.missing("cuda")

@@ -1,88 +1,198 @@
 """Machine code without a GPU: instructions, access widths and spills of every configuration."""
 
-import re
-import subprocess
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-from mxkernels.loader import kernels
-from mxkernels.quantize.configs import FLAT
-
-triton = pytest.importorskip("triton")
+from mxkernels.quantize.canonical import Case
+from mxkernels.quantize.configs import ACROSS, ALONG, ALONG_TURNED, BOTH, FLAT, TURNED
+from tests.kernels.compiling import POINTERS, accesses, compiled, resources
 
 CONVERT = "cvt.rn.satfinite.e4m3x2.f32"
-ALIGNED = ("x_ptr", "payload_ptr", "scale_ptr", "columns", "row_stride")
-POINTERS = {"bf16": "*i16", "fp16": "*i16", "fp32": "*i32"}
-CHECKS = [
-    *((arch, dtype, "flat", FLAT[0]) for arch in (80, 90, 100) for dtype in POINTERS),
+SWIZZLE = "swizzle_32_4_4"
+ARCHS = (80, 90, 100, 120)
+AMD = "gfx950"
+
+FLAT_CASES = [
+    *((arch, dtype, "flat", FLAT[0]) for arch in ARCHS for dtype in POINTERS),
     *((90, "bf16", layout, FLAT[0]) for layout in ("whole", "ragged")),
     *((90, "bf16", "flat", config) for config in FLAT[1:]),
 ]
 
+ROWS, ROWS_TURNED = ((1, 32), False), ((1, 32), True)
+COLUMNS, COLUMNS_TURNED = ((32, 1), False), ((32, 1), True)
+TILES, TILES_TURNED = ((32, 32), False), ((32, 32), True)
+TILE_CASES = [
+    *((90, "bf16", *ROWS, SWIZZLE, config) for config in ALONG.configs),
+    *((90, "bf16", *COLUMNS, "plain", config) for config in ACROSS.configs),
+    *((90, "bf16", *COLUMNS_TURNED, "plain_t", config) for config in TURNED.configs),
+    *(
+        (90, "bf16", *kind, layout, config)
+        for kind, config in (
+            (TILES, ACROSS.usual),
+            (TILES_TURNED, TURNED.usual),
+            (ROWS_TURNED, ALONG_TURNED.usual),
+        )
+        for layout in ("plain", "plain_t", SWIZZLE)
+    ),
+    *(
+        (arch, dtype, *kind, SWIZZLE, config)
+        for arch in (80, 100, 120)
+        for dtype in POINTERS
+        for kind, config in ((ROWS, ALONG.usual), (COLUMNS_TURNED, TURNED.usual))
+    ),
+    (90, "fp16", *COLUMNS_TURNED, SWIZZLE, TURNED.usual),
+    (90, "fp32", *COLUMNS_TURNED, SWIZZLE, TURNED.float32),
+    *((90, "bf16", *ROWS_TURNED, "plain", config) for config in ALONG_TURNED.configs[1:]),
+]
+
 
 @cache
-def compiled(arch, dtype, layout, config, rule="rceil", aligned=True):
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
+def flat(arch, dtype, layout, config, rule="rceil", aligned=True):
+    constants = {"RULE": rule, "DTYPE": dtype, "LAYOUT": layout, "HARDWARE": hardware(arch)}
+    name = "quantize_1x32"
+    return compiled("quantize.triton", name, config, constants, arch=arch, aligned=aligned)
 
-    kernel = kernels("quantize.triton", interpret=False).quantize_1x32
+
+def hardware(arch):
+    return isinstance(arch, int) and arch >= 90
+
+
+@cache
+def tile(arch, dtype, block, turned, layout, config, even=True, wide=False, ones=(), words=True):
     constants = {
-        "RULE": rule,
+        "RULE": "rceil",
         "DTYPE": dtype,
+        "ROW_BLOCK": block[0],
+        "COLUMN_BLOCK": block[1],
         "LAYOUT": layout,
-        "HARDWARE": arch >= 90,
-        "BLOCKS": config.blocks,
+        "CONTRACT": Case(None, block, turned, layout).contract,
+        "HARDWARE": hardware(arch),
+        "EVEN": even,
+        "ALIGNED": words,
+        "WIDE": wide,
     }
-    signature = {"x_ptr": POINTERS[dtype], "payload_ptr": "*u8", "scale_ptr": "*u8"}
-    for name in ("n_blocks", "row_blocks", "columns", "row_stride"):
-        signature[name] = "i32"
-    signature |= dict.fromkeys(constants, "constexpr")
-    at = kernel.arg_names.index
-    hints = {(at(name),): [["tt.divisibility", 16]] for name in ALIGNED} if aligned else {}
-    source = ASTSource(
-        kernel, signature, {(at(name),): value for name, value in constants.items()}, hints
-    )
-    options = {"num_warps": config.warps, "enable_fp_fusion": False}
-    return triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
+    name = "quantize_turned" if turned else "quantize_tile"
+    return compiled("quantize.tiled", name, config, constants, arch=arch, ones=ones)
 
 
-def resources(binary, tmp_path):
-    """The line of the wheel's own cuobjdump that counts stack and local memory."""
-    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
-    if not tool.exists():
-        pytest.skip("this Triton brings no cuobjdump")
-    file = tmp_path / "kernel.cubin"
-    file.write_bytes(binary)
-    command = [tool, "--dump-resource-usage", file]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+@cache
+def both(arch, dtype, config):
+    constants = {
+        "RULE": "rceil",
+        "DTYPE": dtype,
+        "ROW_LAYOUT": "plain",
+        "COLUMN_LAYOUT": SWIZZLE,
+        "HARDWARE": hardware(arch),
+        "EVEN": True,
+        "ALIGNED": True,
+        "WIDE": False,
+    }
+    return compiled("quantize.both", "quantize_both", config, constants, arch=arch)
 
 
-@pytest.mark.parametrize(("arch", "dtype", "layout", "config"), CHECKS)
-def test_machine_code(arch, dtype, layout, config, tmp_path):
-    built = compiled(arch, dtype, layout, config)
-    ptx = built.asm["ptx"]
-    assert (CONVERT in ptx) == (arch >= 90)
-    assert ".ftz" not in ptx, "subnormals would be flushed"
-    loads = re.findall(r"ld\.global\S*", ptx)
-    stores = re.findall(r"st\.global\S*", ptx)
+def assert_exact(built, arch):
+    assert (CONVERT in built.asm["ptx"]) == hardware(arch)
+    assert ".ftz" not in built.asm["ptx"], "subnormals would be flushed"
+
+
+def assert_no_spills(built, tmp_path):
+    """ptxas may give 32 bytes of stack to fit one more block on a multiprocessor; no more."""
+    words = resources(built, tmp_path)
+    assert "LOCAL:0" in words
+    assert int(next(word for word in words if word.startswith("STACK:"))[6:]) <= 40, words
+
+
+def assert_wide(built, widths):
+    """Loads are 16 bytes; stores have these widths, those of scales aside."""
+    loads, stores = accesses(built, "ld"), accesses(built, "st")
     assert loads
     assert all(load.endswith("v4.b32") for load in loads), loads
-    narrow = [store for store in stores if not store.endswith("v4.b32")]
-    assert len(narrow) == 1, f"only the scale is stored in narrow pieces: {stores}"
-    assert len(narrow) < len(stores)
-    assert {"STACK:0", "LOCAL:0"} <= set(resources(built.asm["cubin"], tmp_path).split())
+    payload = [store for store in stores if store.endswith("b32") and store.startswith("v")]
+    assert set(payload) == set(widths), stores
+    # One scale byte for 32 elements, so far fewer pieces than elements.
+    assert len(stores) - len(payload) <= 8, stores
+
+
+@pytest.mark.parametrize(("arch", "dtype", "layout", "config"), FLAT_CASES)
+def test_flat_machine_code(arch, dtype, layout, config, tmp_path):
+    built = flat(arch, dtype, layout, config)
+    assert_exact(built, arch)
+    assert_wide(built, ["v4.b32" if config.vector == 16 else "v2.b32"])
+    assert_no_spills(built, tmp_path)
+
+
+@pytest.mark.parametrize(("arch", "dtype", "block", "turned", "layout", "config"), TILE_CASES)
+def test_tile_machine_code(arch, dtype, block, turned, layout, config, tmp_path):
+    built = tile(arch, dtype, block, turned, layout, config)
+    assert_exact(built, arch)
+    assert_wide(built, ["v4.b32" if turned or config.vector == 16 else "v2.b32"])
+    assert_no_spills(built, tmp_path)
+
+
+@pytest.mark.parametrize("config", BOTH.configs)
+def test_machine_code_of_both_directions(config, tmp_path):
+    built = both(90, "bf16", config)
+    assert_exact(built, 90)
+    assert_wide(built, {"v4.b32"} if config.vector == 16 else {"v4.b32", "v2.b32"})
+    assert_no_spills(built, tmp_path)
+
+
+@pytest.mark.parametrize("arch", [80, 100, 120])
+@pytest.mark.parametrize("dtype", POINTERS)
+def test_both_directions_on_other_gpus(arch, dtype, tmp_path):
+    built = both(arch, dtype, BOTH.usual)
+    assert_exact(built, arch)
+    assert_no_spills(built, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("even", "wide", "ones"),
+    [(False, False, ()), (False, True, ()), (True, True, ()), (False, False, ("rows",)),
+     (False, False, ("columns",)), (False, False, ("row_stride",))],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [(*ROWS, ALONG.usual), (*TILES_TURNED, TURNED.usual)])
+def test_ragged_far_and_single_rows_compile(even, wide, ones, kind, tmp_path):
+    """A size of 1 becomes a constant, which the interpreter does not show."""
+    block, turned, config = kind
+    built = tile(90, "bf16", block, turned, SWIZZLE, config, even, wide, ones)
+    assert_exact(built, 90)
+    assert_no_spills(built, tmp_path)
+    if not ones:
+        assert all(load.endswith("v4.b32") for load in accesses(built, "ld"))
+
+
+def test_columns_that_are_no_whole_words_are_stored_in_bytes(tmp_path):
+    built = tile(90, "bf16", *COLUMNS_TURNED, "plain", TURNED.usual, even=False, words=False)
+    assert_exact(built, 90)
+    assert_no_spills(built, tmp_path)
+    assert all(store.endswith(".b8") or store == "b8" for store in accesses(built, "st"))
+
+
+@pytest.mark.parametrize("kind", [(*ROWS, ALONG.usual), (*COLUMNS_TURNED, TURNED.usual)])
+def test_amd_machine_code(kind):
+    block, turned, config = kind
+    built = tile(AMD, "bf16", block, turned, SWIZZLE, config)
+    text = built.asm["amdgcn"]
+    assert "global_load_dwordx4" in text or "buffer_load_dwordx4" in text
+    assert ".private_segment_fixed_size: 0" in text, "registers are spilled"
 
 
 @pytest.mark.parametrize("rule", ["floor", "ceil", "even"])
 def test_every_rule_compiles(rule):
-    ptx = compiled(90, "bf16", "flat", FLAT[0], rule).asm["ptx"]
+    ptx = flat(90, "bf16", "flat", FLAT[0], rule).asm["ptx"]
     assert CONVERT in ptx
-    assert ptx != compiled(90, "bf16", "flat", FLAT[0]).asm["ptx"]
+    assert ptx != flat(90, "bf16", "flat", FLAT[0]).asm["ptx"]
+
+
+def test_a_spill_is_found(tmp_path):
+    config = TURNED.usual._replace(warps=1)
+    built = tile(80, "bf16", *COLUMNS_TURNED, "plain", config)
+    with pytest.raises(AssertionError, match="STACK"):
+        assert_no_spills(built, tmp_path)
 
 
 def test_an_unaligned_input_is_not_loaded_wide():
     """The check of access widths can fail."""
-    ptx = compiled(90, "bf16", "flat", FLAT[0], aligned=False).asm["ptx"]
-    assert not any(load.endswith("v4.b32") for load in re.findall(r"ld\.global\S*", ptx))
+    built = flat(90, "bf16", "flat", FLAT[0], aligned=False)
+    assert not any(load.endswith("v4.b32") for load in accesses(built, "ld"))

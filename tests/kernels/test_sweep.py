@@ -1,114 +1,110 @@
-"""Recipe x dtype x shape x strides x storage offset x configuration, byte for byte."""
+"""Recipe x way x dtype x shape x strides x storage offset x configuration, byte for byte."""
 
 import hypothesis.strategies as st
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 
+from mxkernels.quantize.canonical import is_transposed
 from mxkernels.registry import KERNELS
-from tests.kernels.guarded import assert_bytes, bytes_of, expected, launch_guarded
-
-LEADING = st.lists(st.sampled_from([3, 1, 2, 5, 4, 33, 64, 0]), max_size=3)
-COLUMNS = st.sampled_from([64, 33, 32, 31, 65, 96, 127, 128, 1, 2, 0])
-SHAPES = st.builds(lambda lead, columns: (*lead, columns), LEADING, COLUMNS).filter(
-    lambda shape: torch.Size(shape).numel() <= 1 << 16
+from tests.kernels.guarded import (
+    DIM0,
+    POISONS,
+    assert_bytes,
+    bytes_of,
+    expected,
+    launch_guarded,
+    lies_in_order,
+    ways_of,
 )
-FILLS = ("random bits", "one binade", "thresholds", "small", "zeros", "poisoned")
-STRIDES = ("contiguous", "transposed", "columns", "every second", "expanded")
+from tests.kernels.inputs import FILLS, STRIDES, bit_dtype, filled, strided
+from tests.kernels.pairwise import pairwise
+
+SPECS = [spec for spec in KERNELS if spec.op == "quantize"]
+TRITON = SPECS[0]
+DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
+
+SIZES = st.sampled_from([64, 33, 32, 31, 65, 96, 127, 128, 1, 2, 129, 160, 256, 0])
+LEADING = st.lists(st.sampled_from([2, 1, 3, 5, 0]), max_size=2)
+RANK_1 = st.builds(lambda columns: (columns,), SIZES)
+MATRICES = st.builds(lambda lead, rows, columns: (*lead, rows, columns), LEADING, SIZES, SIZES)
 
 
-def bit_dtype(dtype):
-    return torch.int32 if dtype == torch.float32 else torch.int16
+def small(shapes, limit=1 << 15):
+    return shapes.filter(lambda shape: torch.Size(shape).numel() <= limit)
 
 
-def filled(count, fill, dtype, seed):
-    """`count` values; the bits where random are all patterns, NaN and subnormals among them."""
-    generator = torch.Generator().manual_seed(seed)
-    if fill == "zeros":
-        return torch.zeros(count, dtype=dtype) * torch.randn(count, generator=generator).to(dtype)
-    if fill == "one binade":
-        return (1 + torch.rand(count, generator=generator)).to(dtype)
-    info = torch.iinfo(bit_dtype(dtype))
-    bits = torch.randint(info.min, info.max + 1, (count,), generator=generator)
-    if fill == "poisoned" or fill == "random bits":
-        finite = torch.randn(count, generator=generator).to(dtype)
-        raw = bits.to(bit_dtype(dtype)).view(dtype)
-        rate = 0.02 if fill == "poisoned" else 1.0
-        return torch.where(torch.rand(count, generator=generator) < rate, raw, finite)
-    if fill == "small":
-        return (bits % 1024).to(bit_dtype(dtype)).view(dtype)
-    # Around 2^k and 1.75 * 2^k, where the rules change their mind.
-    mantissa = {torch.bfloat16: 7, torch.float16: 10, torch.float32: 23}[dtype]
-    nudge = torch.randint(-1, 2, (count,), generator=generator)
-    edge = torch.randint(0, 2, (count,), generator=generator) * (3 << (mantissa - 2))
-    base = bits >> mantissa << mantissa
-    return (base + edge + nudge).clamp(info.min, info.max).to(bit_dtype(dtype)).view(dtype)
-
-
-def strided(shape, strides, offset, make):
-    """A tensor of this shape whose memory lies as `strides` and the storage offset say."""
-    shape = tuple(shape)
-    if strides == "transposed":
-        storage = shape[::-1]
-    elif strides == "columns":
-        storage = (*shape[:-1], shape[-1] + 7)
-    elif strides == "every second":
-        storage = tuple(2 * size for size in shape)
-    elif strides == "expanded":
-        storage = (1, *shape[1:])
-    else:
-        storage = shape
-    count = torch.Size(storage).numel()
-    x = make(count + offset)[offset:].view(storage)
-    if strides == "transposed":
-        x = x.permute(*reversed(range(len(shape))))
-    elif strides == "columns":
-        x = x[..., 3 : 3 + shape[-1]]
-    elif strides == "every second":
-        x = x[tuple(slice(None, None, 2) for _ in shape)]
-    elif strides == "expanded":
-        x = x.expand(shape)
-    return x
-
-
-def check(spec, x, recipe, config=None):
+def check(spec, x, recipe, way=DIM0, config=None, poisons=POISONS):
     """Bytes by the call and, between guards, by the launch; the input as it was."""
     before = x.cpu().clone().view(bit_dtype(x.dtype))
-    wanted = expected(x, recipe)
-    result = spec.call(x, recipe, (1, 32), "row", "plain", config)
+    wanted = expected(x, recipe, way)
+    result = spec.call(x, recipe, *way, config)
     assert_bytes(bytes_of(result), wanted)
-    assert all(part.is_contiguous() for part in result)
+    assert lies_in_order(result.payload, way)
+    assert result.scale.is_contiguous()
     if spec.launch:
         shapes = [part.shape for part in wanted]
-        assert_bytes(launch_guarded(spec.launch, x, shapes, recipe, config), wanted)
+        written = launch_guarded(spec.launch, x, shapes, recipe, way, config, poisons)
+        assert_bytes(written, wanted)
     assert torch.equal(x.cpu().view(bit_dtype(x.dtype)), before), "the input was changed"
+
+
+def configs_for(spec, x, way):
+    """The default, and the configurations meant for the way as this tensor is read."""
+    return (None, *spec.configs_for(*way, "t" if is_transposed(x) else "n"))
 
 
 def check_drawn(spec, device, data):
     recipe = data.draw(st.sampled_from(spec.recipes))
+    way = data.draw(st.sampled_from(ways_of(spec)))
     dtype = data.draw(st.sampled_from(spec.dtypes))
-    shape = data.draw(SHAPES)
+    ranks = [MATRICES] if way.block[0] > 1 else [MATRICES, RANK_1]
+    shape = data.draw(small(st.one_of(ranks)))
     strides = data.draw(st.sampled_from(STRIDES))
     fill = data.draw(st.sampled_from(FILLS))
     offset = data.draw(st.sampled_from([0, 1, 8, 13]))
-    config = data.draw(st.sampled_from((None, *spec.configs)))
     seed = data.draw(st.integers(0, 2**32 - 1))
-    check(
-        spec,
-        strided(shape, strides, offset, lambda n: filled(n, fill, dtype, seed).to(device)),
-        recipe,
-        config,
-    )
+    x = strided(shape, strides, offset, lambda n: filled(n, fill, dtype, seed).to(device))
+    check(spec, x, recipe, way, data.draw(st.sampled_from(configs_for(spec, x, way))))
 
 
 @pytest.mark.parametrize("strides", STRIDES)
 @pytest.mark.parametrize("shape", [(5, 64), (3, 50), (2, 3, 96), (2, 3, 2, 33), (70,)])
 def test_every_shape_in_every_memory_order(kernel, device, dtype, shape, strides):
-    for offset in (0, 3):
-        x = strided(shape, strides, offset, lambda n: filled(n, "one binade", dtype, n).to(device))
-        assert x.shape == shape
-        assert x.storage_offset() >= offset
-        check(kernel, x, "rceil")
+    x = strided(shape, strides, 3, lambda n: filled(n, "one binade", dtype, n).to(device))
+    assert x.shape == shape
+    assert x.storage_offset() >= 3
+    check(kernel, x, "rceil")
+
+
+SHAPES = ((256, 128), (33, 70), (130, 140), (2, 40, 96), (2, 2, 33, 31), (1, 200), (3, 0, 64))
+SLOTS = range(1 + max(len(TRITON.configs_for(*way)) for way in ways_of(TRITON)))
+ROWS = pairwise(
+    ways_of(TRITON),
+    SLOTS,
+    SHAPES,
+    STRIDES[:4],
+    TRITON.recipes,
+    TRITON.dtypes,
+    ("thresholds", "random bits", "one binade"),
+    (0, 3),
+)
+
+
+def ident(value):
+    return DTYPES.get(value, "x".join(map(str, value)) if type(value) is tuple else str(value))
+
+
+@pytest.mark.parametrize(
+    ("way", "slot", "shape", "strides", "recipe", "dtype", "fill", "offset"), ROWS, ids=ident
+)
+def test_every_two_choices_together(device, way, slot, shape, strides, recipe, dtype, fill, offset):
+    """Every way with every configuration meant for it, with every shape, with every recipe, ..."""
+    if TRITON.missing(device):
+        pytest.skip(TRITON.missing(device))
+    x = strided(shape, strides, offset, lambda n: filled(n, fill, dtype, n).to(device))
+    configs = configs_for(TRITON, x, way)
+    check(TRITON, x, recipe, way, configs[slot] if slot < len(configs) else None, POISONS[:1])
 
 
 def test_a_view_with_the_negative_bit_is_read_as_its_values(kernel, device):
@@ -116,11 +112,24 @@ def test_a_view_with_the_negative_bit_is_read_as_its_values(kernel, device):
     view = torch._neg_view(x)
     assert view.is_neg()
     assert view.data_ptr() == x.data_ptr()
-    result = kernel.call(view, "rceil", (1, 32), "row", "plain")
-    assert_bytes(bytes_of(result), expected(-x, "rceil"))
+    for way in ways_of(kernel)[::5]:
+        assert_bytes(bytes_of(kernel.call(view, "rceil", *way)), expected(-x, "rceil", way))
 
 
-@pytest.mark.parametrize("spec", KERNELS, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("way", [DIM0, *ways_of(TRITON)[3::4]], ids=str)
+def test_rows_may_lie_far_apart(device, way):
+    """An offset inside a tile does not fit int32; the memory between the rows is not touched."""
+    if TRITON.missing(device):
+        pytest.skip(TRITON.missing(device))
+    stride = (1 << 24) + 16
+    x = torch.empty(130 * stride, dtype=torch.bfloat16, device=device)
+    x = x.as_strided((130, 70), (stride, 1))
+    x.copy_(filled(130 * 70, "one binade", torch.bfloat16, 7).view(130, 70))
+    for config in configs_for(TRITON, x, way)[:2]:
+        assert_bytes(bytes_of(TRITON.call(x, "rceil", *way, config)), expected(x, "rceil", way))
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_kernel_equals_the_reference(spec, device):
     if spec.missing(device):
         pytest.skip(spec.missing(device))
@@ -136,7 +145,7 @@ def test_kernel_equals_the_reference(spec, device):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("spec", KERNELS, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 def test_kernel_equals_the_reference_at_length(spec, device):
     if spec.missing(device):
         pytest.skip(spec.missing(device))

@@ -8,35 +8,62 @@ import torch
 import mxkernels
 from mxkernels.quantize import op, shapes
 from mxkernels.registry import KERNELS
-from tests.kernels.guarded import assert_bytes, bytes_of, expected
+from tests.kernels.guarded import DIM0, Way, assert_bytes, bytes_of, expected, ways_of
 
+SPECS = [spec for spec in KERNELS if spec.op == "quantize"]
 SHAPES = [(0,), (5, 0), (0, 64), (33,), (1, 32), (7, 50), (2, 3, 64), (2, 2, 3, 31)]
+WAYS = [DIM0, Way((32, 1), "col", "plain_t"), Way((32, 32), "col", "swizzle_32_4_4")]
 
 
 def call(kernel, x, recipe="rceil", config=None):
-    return kernel.call(x, recipe, (1, 32), "row", "plain", config)
+    return kernel.call(x, recipe, *DIM0, config)
 
 
-def test_opcheck_passes(kernel, device):
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("order", ["n", "t"])
+def test_opcheck_passes(kernel, device, way, order):
+    if way.block not in kernel.blocks:
+        return
     x = torch.linspace(-3, 500, 5 * 50, device=device).view(5, 50).to(torch.bfloat16)
-    arguments = (x, kernel.backend, "rceil", (1, 32), "row", "plain")
+    arguments = (x if order == "n" else x.mT, kernel.backend, "rceil", *way)
     checks = torch.library.opcheck(op.quantize, arguments)
     assert set(checks.values()) == {"SUCCESS"}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_fake_outputs_equal_the_real_ones(kernel, device, shape):
+@pytest.mark.parametrize("order", ["n", "t"])
+def test_fake_outputs_equal_the_real_ones(kernel, device, shape, order):
     x = torch.ones(shape, device=device)
-    fakes = op._fake(x.to("meta"), kernel.backend, "rceil", (1, 32), "row", "plain")
-    for fake, real in zip(fakes, call(kernel, x), strict=True):
-        assert fake.shape == real.shape
-        assert fake.stride() == real.stride()
-        assert fake.dtype == real.dtype
-        assert real.device == x.device
-        assert real.storage_offset() == 0
+    if order == "t" and x.dim() > 1:
+        x = x.mT.contiguous().mT
+    for way in ways_of(kernel):
+        if way.block[0] > 1 and x.dim() == 1:
+            continue
+        fakes = op._fake(x.to("meta"), kernel.backend, "rceil", *way)
+        for fake, real in zip(fakes, kernel.call(x, "rceil", *way), strict=True):
+            assert fake.shape == real.shape
+            assert fake.stride() == real.stride()
+            assert fake.dtype == real.dtype
+            assert real.device == x.device
+            assert real.storage_offset() == 0
 
 
-@pytest.mark.parametrize("backend", ["auto", *(spec.backend for spec in KERNELS)])
+@pytest.mark.parametrize("way", WAYS[1:], ids=str)
+def test_compiled_fullgraph_keeps_bytes_and_strides_of_every_order(device, way):
+    arguments = dict(zip(("block", "payload_order", "scale_layout"), way, strict=True))
+
+    @torch.compile(fullgraph=True)
+    def doubled(x):
+        return mxkernels.quantize(x * 2, "floor", backend="triton", **arguments)
+
+    base = torch.linspace(-3, 500, 6 * 50, device=device)
+    for x in (base.view(6, 50), base.view(50, 6).mT):
+        result = doubled(x)
+        assert_bytes(bytes_of(result), expected(x * 2, "floor", way))
+        assert result.payload.stride() == (1, 6)
+
+
+@pytest.mark.parametrize("backend", ["auto", *(spec.backend for spec in SPECS)])
 def test_compiled_fullgraph_equals_eager(backend, device):
     @torch.compile(fullgraph=True)
     def doubled(x):
@@ -94,12 +121,35 @@ def test_two_runs_are_equal(kernel, device):
     assert_bytes(bytes_of(call(kernel, x)), bytes_of(call(kernel, x)))
 
 
-def test_every_configuration_takes_several_programs(kernel, device):
-    x = torch.randn(300, 64, generator=torch.Generator().manual_seed(2)).to(torch.bfloat16)
-    for config in kernel.configs:
-        result = call(kernel, x.to(device), config=config)
-        assert_bytes(bytes_of(result), expected(x, "rceil"))
-        assert x.numel() // 32 > 2 * config.blocks, f"{config} is not exercised"
+def test_every_configuration_takes_several_programs(device):
+    kernel = SPECS[0]
+    if kernel.missing(device):
+        pytest.skip(kernel.missing(device))
+    x = torch.randn(200, 200, generator=torch.Generator().manual_seed(2)).to(torch.bfloat16)
+    met = set()
+    for way in (
+        DIM0,
+        Way((32, 1), "row", "plain"),
+        Way((32, 32), "col"),
+        Way((1, 32), "row", "plain_t"),
+        Way((1, 32), "col", "plain"),
+    ):
+        for config in kernel.configs_for(*way):
+            met.add(config)
+            result = kernel.call(x.to(device), "rceil", *way, config)
+            assert_bytes(bytes_of(result), expected(x, "rceil", way))
+            size = 32 * config.blocks if hasattr(config, "blocks") else config.rows * config.columns
+            assert x.numel() > 2 * size, f"{config} is not exercised"
+    assert met == set(kernel.configs)
+
+
+def test_a_configuration_for_other_blocks_is_refused(device):
+    kernel = SPECS[0]
+    if kernel.missing(device):
+        pytest.skip(kernel.missing(device))
+    flat = kernel.configs_for(*DIM0)[0]
+    with pytest.raises(ValueError, match=r"config=FlatConfig.*TileConfig.*block="):
+        kernel.call(torch.ones(64, 64, device=device), "rceil", (32, 1), "row", "plain", flat)
 
 
 @pytest.mark.parametrize("order", shapes.PAYLOAD_ORDERS)
@@ -113,40 +163,3 @@ def test_reference_fakes_equal_reference_results(shape, block, layout, order):
     for fake, part in zip(fakes, real, strict=True):
         assert fake.shape == part.shape
         assert fake.stride() == part.stride()
-
-
-@pytest.mark.gpu
-def test_graph_capture_replays_and_side_streams_work():
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
-    x = torch.randn(512, 512, device="cuda", dtype=torch.bfloat16)
-    mxkernels.quantize(x, backend="triton")
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        captured = mxkernels.quantize(x, backend="triton")
-    x.normal_()
-    graph.replay()
-    assert_bytes(bytes_of(captured), expected(x, "rceil"))
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        beside = mxkernels.quantize(x, backend="triton")
-    stream.synchronize()
-    assert_bytes(bytes_of(beside), expected(x, "rceil"))
-
-
-@pytest.mark.gpu
-@pytest.mark.exhaustive
-@pytest.mark.xdist_group("large")
-def test_more_than_two_to_the_31_elements():
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
-    rows, columns = (1 << 16) + 3, 1 << 15
-    pattern = torch.randn(8, columns, dtype=torch.bfloat16, device="cuda")
-    x = pattern.repeat(-(-rows // 8), 1)[:rows]
-    for view in (x, x[:, 1:]):
-        payload, scale = mxkernels.quantize(view, backend="triton")
-        last = expected(view[-8:], "rceil")
-        assert_bytes(bytes_of((payload[-8:], scale[-8:])), last)
-        middle = expected(view[40000:40008], "rceil")
-        assert_bytes(bytes_of((payload[40000:40008], scale[40000:40008])), middle)

@@ -1,0 +1,63 @@
+"""What a launch over tiles knows of a tensor: grid, sizes, which masks and widths are needed."""
+
+from typing import Any
+
+import torch
+
+from mxkernels import arch
+from mxkernels.quantize.configs import Family, TileConfig, tile_interpreted
+
+DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
+BITS = {torch.bfloat16: torch.int16, torch.float16: torch.int16, torch.float32: torch.int32}
+
+
+class Plan:
+    """Grid and arguments for `x` of rank 3; `padded`: swizzled scales, padded to 128 x 4.
+
+    Tiles cover the padding; masks end at x.
+    """
+
+    def __init__(self, x: torch.Tensor, turned: torch.Tensor, config: TileConfig, *, padded: bool):
+        matrices, rows, columns = x.shape
+        unit = 128 if padded else 1
+        down = -(-_up(rows, unit) // config.rows)
+        across = -(-_up(columns, unit) // config.columns)
+        self.warps = config.warps
+        self.tiles = (down, across)
+        self.grid = (matrices * down * across,)
+        even = rows % max(config.rows, unit) == 0 and columns % max(config.columns, unit) == 0
+        widest = max(config.rows * max(x.stride(1), columns), config.columns * rows)
+        self.constants = (
+            arch.hardware_e4m3(x.device),
+            even,
+            # Words of four bytes need aligned columns and an aligned buffer.
+            rows % 4 == 0 and turned.data_ptr() % 4 == 0,
+            widest >= 2**31,
+            config.rows,
+            config.columns,
+            config.kept,
+            config.vector,
+            config.rows_first,
+            config.stream,
+        )
+        self.sizes = (rows, columns, x.stride(1), x.stride(0) if matrices > 1 else 0)
+
+
+def _up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def default(x: torch.Tensor, meant: Family) -> TileConfig:
+    """The configuration taken when the caller names none."""
+    if x.device.type == "cpu":
+        return tile_interpreted(*x.shape[1:])
+    return meant.default(x.numel(), x.itemsize)
+
+
+def run(kernel: Any, plan: Plan, arguments: tuple[Any, ...], device: torch.device) -> None:
+    """Launch on the device of the tensors, which need not be the current one."""
+    if device.type == "cpu" or device.index == torch.cuda.current_device():
+        kernel[plan.grid](*arguments, num_warps=plan.warps)
+    else:
+        with torch.cuda.device(device):
+            kernel[plan.grid](*arguments, num_warps=plan.warps)

@@ -1,0 +1,298 @@
+"""Scale bytes into 512-byte tiles of 128 x 4 and back, whole or by groups, and the two launches.
+
+A program takes ROW_TILES x COLUMN_TILES tiles. Memory is read and written in its own order, up to
+16 bytes a thread; in between the program permutes its tile. Where rows of scales are whole 4-byte
+words, the elements are words, which stay together in either layout; else they are bytes. Every
+byte of the output is stored once, padding included.
+
+Ends of groups are read by each program: a scan over the groups gives the first tile of each, a
+comparison finds the group of a tile. Ends are clamped to the matrix, so no end reaches outside.
+"""
+# ruff: noqa: N803 - constexpr arguments are capitals.
+
+import torch
+import triton
+import triton.language as tl
+
+from mxkernels.swizzle.configs import SWIZZLES, SwizzleConfig, interpreted, power_of_two, tiles_of
+from mxkernels.swizzle.shapes import Matrix
+
+
+@triton.jit
+def total(values, AXIS: tl.constexpr):
+    """The sum along an axis; `tl.sum` is out of the interpreter's reach, as `tl.max` is."""
+    return tl.reduce(values, AXIS, tl.standard._sum_combine)
+
+
+@triton.jit
+def picked(values, match):
+    """values[g] where match[n, g], for each n; 0 where no g matches."""
+    return total(tl.where(match, values[None, :], 0), 1)
+
+
+@triton.jit
+def group_places(offs_ptr, groups, size, tile, UNIT: tl.constexpr, GROUPS: tl.constexpr):
+    """For tiles of UNIT rows or columns: where each begins in S, and the end, first tile and number
+    of tiles of its group. A tile of no group has the end 0 and counts 0 tiles."""
+    g = tl.arange(0, GROUPS)
+    end = tl.load(offs_ptr + g, mask=g < groups, other=0)
+    first = tl.load(offs_ptr + g - 1, mask=(g > 0) & (g < groups), other=0)
+    end = tl.minimum(tl.maximum(end, 0), size)
+    first = tl.minimum(tl.maximum(first, 0), size)
+    count = (tl.maximum(end - first, 0) + UNIT - 1) // UNIT
+    start = (tl.associative_scan(count, 0, tl.standard._sum_combine) - count).to(tl.int32)
+    match = (start[None, :] <= tile[:, None]) & (tile[:, None] < (start + count)[None, :])
+    begin = picked(first - UNIT * start, match) + UNIT * tile
+    return begin, picked(end, match), picked(start, match), picked(count, match)
+
+
+@triton.jit
+def last_end(offs_ptr, groups, size):
+    """The end of the last group: nothing of S beyond it is in any group."""
+    return tl.minimum(tl.maximum(tl.load(offs_ptr + groups - 1), 0), size)
+
+
+@triton.jit
+def tile_places(
+    offs_ptr,
+    rows,
+    columns,
+    row_tile,
+    column_tile,
+    row_tiles,
+    column_tiles,
+    groups,
+    AXIS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    GROUPS: tl.constexpr,
+    ROW_TILES: tl.constexpr,
+    COLUMN_TILES: tl.constexpr,
+):
+    """Rows and columns of S that a program holds, their ends, and the numbers of its tiles.
+
+    Rows are a vector of 128 * ROW_TILES, columns one of WIDTH * COLUMN_TILES elements.
+    """
+    k = row_tile + tl.arange(0, ROW_TILES)
+    u = column_tile + tl.arange(0, COLUMN_TILES)
+    row = row_tile * 128 + tl.arange(0, ROW_TILES * 128)
+    column = column_tile * WIDTH + tl.arange(0, COLUMN_TILES * WIDTH)
+    row_inside = row < rows
+    column_inside = column < columns
+    place = k.to(tl.int64)[:, None] * column_tiles + u[None, :]
+    if AXIS == "M":
+        begin, end, _start, _count = group_places(offs_ptr, groups, rows, k, 128, GROUPS)
+        lines = begin[:, None] + tl.arange(0, 128)[None, :]
+        row_inside = tl.reshape(lines < end[:, None], (ROW_TILES * 128,))
+        row = tl.reshape(lines, (ROW_TILES * 128,))
+    if AXIS == "K":
+        begin, end, start, count = group_places(offs_ptr, groups, columns, u, 4, GROUPS)
+        lines = begin[:, None] + tl.arange(0, 4)[None, :]
+        column_inside = tl.reshape(lines < end[:, None], (COLUMN_TILES * 4,))
+        column = tl.reshape(lines, (COLUMN_TILES * 4,))
+        # What no group fills is zero, in columns of one tile each after the last group.
+        start = tl.where(count == 0, u, start)
+        count = tl.maximum(count, 1)
+        across = k.to(tl.int64)[:, None] * count[None, :] + (u - start)[None, :]
+        place = start.to(tl.int64)[None, :] * row_tiles + across
+    known = (k < row_tiles)[:, None] & (u < column_tiles)[None, :]
+    return row, row_inside, column, column_inside, place, known
+
+
+@triton.jit(do_not_specialize=["column_units", "row_tiles", "column_tiles", "groups", "size"])
+def encode(
+    scale_ptr,
+    stored_ptr,
+    offs_ptr,
+    rows,
+    column_units,
+    row_units,
+    column_stride,
+    matrix_units,
+    row_tiles,
+    column_tiles,
+    groups,
+    size,
+    AXIS: tl.constexpr,
+    REPEAT: tl.constexpr,
+    TAIL: tl.constexpr,
+    UNIT: tl.constexpr,
+    WIDTH: tl.constexpr,
+    GROUPS: tl.constexpr,
+    ROW_TILES: tl.constexpr,
+    COLUMN_TILES: tl.constexpr,
+):
+    """Write tiles of S[r, c] = scale[r // REPEAT * row_units * UNIT + c * column_stride].
+
+    WIDTH elements of a tile are neighbours in a row of S: 4 bytes, or 1 word. UNIT is the number of
+    elements that divides every row, told at compile time so that loads are wide. `size` counts the
+    elements of the output; TAIL: a part of a tile, all zero, is at its end.
+    """
+    across = (column_tiles + COLUMN_TILES - 1) // COLUMN_TILES
+    down = (row_tiles + ROW_TILES - 1) // ROW_TILES
+    program = tl.program_id(0)
+    row_tile = program // across % down * ROW_TILES
+    matrix = (program // across // down).to(tl.int64)
+    row, row_inside, column, column_inside, place, known = tile_places(
+        offs_ptr,
+        rows,
+        column_units * UNIT,
+        row_tile,
+        program % across * COLUMN_TILES,
+        row_tiles,
+        column_tiles,
+        groups,
+        AXIS,
+        WIDTH,
+        GROUPS,
+        ROW_TILES,
+        COLUMN_TILES,
+    )
+    source = (row // REPEAT).to(tl.int64)[:, None] * (row_units * UNIT)
+    source += column.to(tl.int64)[None, :] * column_stride
+    inside = row_inside[:, None] & column_inside[None, :]
+    tile = tl.load(scale_ptr + matrix * (matrix_units * UNIT) + source, mask=inside, other=0)
+    tile = tl.reshape(tile, (ROW_TILES, 4, 32, COLUMN_TILES, WIDTH))
+    tile = tl.permute(tile, (0, 3, 2, 1, 4))
+    tile = tl.reshape(tile, (ROW_TILES, COLUMN_TILES, 128 * WIDTH))
+    within = tl.arange(0, 128 * WIDTH)[None, None, :]
+    target = (place * (128 * WIDTH))[:, :, None] + within
+    stored_ptr += matrix * row_tiles * column_tiles * (128 * WIDTH)
+    if TAIL:
+        whole = known & ((place + 1) * (128 * WIDTH) <= size)
+        tl.store(stored_ptr + target, tile, mask=whole[:, :, None])
+        rest = (known & ((place + 1) * (128 * WIDTH) > size))[:, :, None] & (target < size)
+        tl.store(stored_ptr + target, tile, mask=rest)
+    else:
+        tl.store(stored_ptr + target, tile, mask=known[:, :, None])
+
+
+@triton.jit(do_not_specialize=["column_units", "row_tiles", "column_tiles", "groups", "size"])
+def decode(
+    scale_ptr,
+    stored_ptr,
+    offs_ptr,
+    rows,
+    column_units,
+    row_units,
+    column_stride,
+    matrix_units,
+    row_tiles,
+    column_tiles,
+    groups,
+    size,
+    AXIS: tl.constexpr,
+    REPEAT: tl.constexpr,
+    TAIL: tl.constexpr,
+    UNIT: tl.constexpr,
+    WIDTH: tl.constexpr,
+    GROUPS: tl.constexpr,
+    ROW_TILES: tl.constexpr,
+    COLUMN_TILES: tl.constexpr,
+):
+    """The inverse of `encode`: of REPEAT equal rows the first counts; what no group covers is 0."""
+    across = (column_tiles + COLUMN_TILES - 1) // COLUMN_TILES
+    down = (row_tiles + ROW_TILES - 1) // ROW_TILES
+    program = tl.program_id(0)
+    row_tile = program // across % down * ROW_TILES
+    column_tile = program % across * COLUMN_TILES
+    matrix = (program // across // down).to(tl.int64)
+    columns = column_units * UNIT
+    row, row_inside, column, column_inside, place, known = tile_places(
+        offs_ptr,
+        rows,
+        columns,
+        row_tile,
+        column_tile,
+        row_tiles,
+        column_tiles,
+        groups,
+        AXIS,
+        WIDTH,
+        GROUPS,
+        ROW_TILES,
+        COLUMN_TILES,
+    )
+    if TAIL:
+        known = known & ((place + 1) * (128 * WIDTH) <= size)
+    source = (place * (128 * WIDTH))[:, :, None] + tl.arange(0, 128 * WIDTH)[None, None, :]
+    stored_ptr += matrix * row_tiles * column_tiles * (128 * WIDTH)
+    tile = tl.load(stored_ptr + source, mask=known[:, :, None], other=0)
+    tile = tl.reshape(tile, (ROW_TILES, COLUMN_TILES, 32, 4, WIDTH))
+    tile = tl.permute(tile, (0, 3, 2, 1, 4))
+    tile = tl.reshape(tile, (ROW_TILES * 128, COLUMN_TILES * WIDTH))
+    scale_ptr += matrix * (matrix_units * UNIT)
+    target = (row // REPEAT).to(tl.int64)[:, None] * (row_units * UNIT)
+    target += column.to(tl.int64)[None, :] * column_stride
+    if REPEAT > 1:
+        row_inside = row_inside & (row % REPEAT == 0)
+    tl.store(scale_ptr + target, tile, mask=row_inside[:, None] & column_inside[None, :])
+    if AXIS != "":
+        row = row_tile * 128 + tl.arange(0, ROW_TILES * 128)
+        column = column_tile * WIDTH + tl.arange(0, COLUMN_TILES * WIDTH)
+        bare = (row < rows)[:, None] & (column < columns)[None, :]
+        if AXIS == "M":
+            bare = bare & (row >= last_end(offs_ptr, groups, rows))[:, None]
+        else:
+            bare = bare & (column >= last_end(offs_ptr, groups, columns))[None, :]
+        target = row.to(tl.int64)[:, None] * (row_units * UNIT)
+        target += column.to(tl.int64)[None, :] * column_stride
+        tl.store(scale_ptr + target, 0, mask=bare)
+
+
+def launch(
+    scale: torch.Tensor,
+    stored: torch.Tensor,
+    matrix: Matrix,
+    config: SwizzleConfig | None = None,
+    *,
+    inverse: bool,
+    offs: torch.Tensor | None = None,
+) -> None:
+    """Write `stored` from `scale`, or `scale` from `stored` where `inverse`; uint8, in place.
+
+    `stored` is contiguous; `matrix` says how S lies in `scale`; `offs` are the ends of groups.
+    """
+    if not (scale if inverse else stored).numel():
+        return
+    config = config or (SWIZZLES[0] if scale.is_cuda else interpreted(matrix))
+    row_tiles, column_tiles = tiles_of(config, matrix, 0 if offs is None else offs.numel())
+    across, down = -(-matrix.column_tiles // column_tiles), -(-matrix.row_tiles // row_tiles)
+    arguments = (*_arguments(scale, stored.reshape(-1), matrix, offs), row_tiles, column_tiles)
+    kernel = decode if inverse else encode
+    grid = (across * down * matrix.count,)
+    if not scale.is_cuda or scale.device.index == torch.cuda.current_device():
+        kernel[grid](*arguments, num_warps=config.warps)
+    else:
+        with torch.cuda.device(scale.device):
+            kernel[grid](*arguments, num_warps=config.warps)
+
+
+def _arguments(
+    scale: torch.Tensor, stored: torch.Tensor, matrix: Matrix, offs: torch.Tensor | None
+) -> tuple[object, ...]:
+    """What both kernels take before the tiles of a program; words where both sides are words."""
+    unit, packed = matrix.unit(scale), 1
+    if matrix.words(scale) and matrix.aligned(stored):
+        packed, unit = 4, unit // 4
+        scale, stored = scale.view(torch.int32), stored.view(torch.int32)
+    groups = 0 if offs is None else offs.numel()
+    return (
+        scale,
+        stored,
+        stored if offs is None else offs,
+        matrix.rows,
+        matrix.columns // packed // unit,
+        matrix.row_stride // packed // unit,
+        matrix.column_stride,
+        matrix.matrix_stride // packed // unit,
+        matrix.row_tiles,
+        matrix.column_tiles,
+        groups,
+        stored.numel(),
+        matrix.axis,
+        matrix.repeat,
+        matrix.tail,
+        unit,
+        4 // packed,
+        power_of_two(groups),
+    )

@@ -1,0 +1,91 @@
+"""Figures in the READMEs and the CHANGELOG are those of the results files beside the code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "mxkernels" / "bench" / "results"
+SPEED = (ROOT / "mxkernels" / "quantize" / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+
+
+def result(name: str) -> dict:
+    return json.loads((RESULTS / f"2026-11-30-{name}.json").read_text())
+
+
+def timed(name: str) -> list[dict]:
+    return [
+        row
+        for row in result(name)["rows"]
+        if row.get("method") == "events" and row.get("target") and "share" in row
+    ]
+
+
+def speed_rows() -> list[str]:
+    """A line for each variant: share of its limit at the three large shapes."""
+    large = {"16384x16384": [16384] * 2, "8": [8, 8192, 5120], "32": [32, 7168, 2048]}
+    rows = [r for r in timed("h200-quantize") if r["backend"] == "triton"]
+    lines = []
+    for variant in dict.fromkeys(row["variant"] for row in rows):
+        found = {tuple(r["shape"]): r for r in rows if r["variant"] == variant}
+        shares = [f"{found[tuple(shape)]['share']:.3f}" for shape in large.values()]
+        first = found[16384, 16384]
+        cells = (
+            variant,
+            first["limit"],
+            str(first["target"]),
+            f"{first['median_us']:.1f}",
+            *shares,
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def both_row() -> dict:
+    rows = [r for r in timed("h200-tune") if r["family"] == "both"]
+    return min(rows, key=lambda row: row["median_us"])
+
+
+@pytest.mark.parametrize("line", speed_rows())
+def test_the_speed_table_is_the_measured_one(line):
+    assert line in SPEED
+
+
+def test_the_default_of_both_directions_is_the_measured_winner():
+    from mxkernels.quantize.configs import BOTH
+
+    won = both_row()
+    text = " ".join(f"{k}={v}" for k, v in BOTH.usual._asdict().items())
+    assert won["config"] == text
+    assert f"{won['median_us']:.1f} us, {won['share']:.3f}" in SPEED
+
+
+def test_dequantize_and_swizzle_figures():
+    for row in timed("h200-dequantize-swizzle"):
+        folder = "dequantize" if row["family"] == "dequantize" else "swizzle"
+        text = (ROOT / "mxkernels" / folder / "README.md").read_text()
+        assert f"{row['variant']}: {row['median_us']:.1f} us, {row['share']:.3f}" in text
+
+
+def test_the_figures_of_the_reference():
+    found = result("cpu")
+    ours, theirs = (found["times"][name]["median_ms"] for name in ("bf16 1x32", "torchao"))
+    extra, large = found["memory"][0]["extra_bytes"], found["memory"][1]["peak_bytes"]
+    text = (
+        f"{ours:.0f} ms, {theirs / ours:.2f} times as fast as torchao's eager `to_mx` "
+        f"({theirs:.0f} ms)"
+    )
+    assert text in CHANGELOG
+    assert f"{extra / 2**20:.1f} MiB beyond the outputs" in CHANGELOG
+    assert f"{large / 2**30:.2f} GiB in all" in CHANGELOG
+
+
+def test_the_elements_compared_on_the_gpu():
+    for recipe in ("floor", "rceil"):
+        content = result(f"h200-verify-{recipe}")
+        assert content["passed"]
+        total = sum(r["elements"] for report in content["reports"] for r in report["results"])
+        assert f"{recipe} {total:,}" in README
