@@ -31,7 +31,7 @@ class Plan:
             arch.hardware_e4m3(x.device),
             even,
             # Words of four bytes need aligned columns and an aligned buffer.
-            rows % 4 == 0 and turned.data_ptr() % 4 == 0,
+            turned is not None and rows % 4 == 0 and turned.data_ptr() % 4 == 0,
             widest >= 2**31,
             config.rows,
             config.columns,
@@ -51,7 +51,8 @@ def default(x: torch.Tensor, meant: Family) -> TileConfig:
     """The configuration taken when the caller names none."""
     if x.device.type == "cpu":
         return tile_interpreted(*x.shape[1:])
-    return meant.default(x.numel(), x.itemsize)
+    # rounding in integers, below sm_90, takes as many registers as a wide input does
+    return meant.default(x.numel(), x.itemsize if arch.hardware_e4m3(x.device) else 4)
 
 
 def run(kernel: Any, plan: Plan, arguments: tuple[Any, ...], device: torch.device) -> None:

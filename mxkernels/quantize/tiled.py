@@ -132,6 +132,10 @@ def quantize_turned(
     scale_ptr += matrix * scale_stride
     if ROW_BLOCK == 32:
         byte = scale_byte(amax_of_four(a, b, c, d, ROW_BLOCK, COLUMN_BLOCK, DTYPE), RULE)
+        store_scales(
+            scale_ptr, byte, first_row, first_column, rows, columns,
+            ROW_BLOCK, COLUMN_BLOCK, LAYOUT, CONTRACT, ROWS, COLUMNS, EVEN,
+        )  # fmt: skip
         factor = multiplier(byte)
         words = cast_four(
             scaled(to_float32(a, DTYPE), factor, HARDWARE),
@@ -140,10 +144,6 @@ def quantize_turned(
             scaled(to_float32(d, DTYPE), factor, HARDWARE),
             HARDWARE,
         )
-        store_scales(
-            scale_ptr, byte, first_row, first_column, rows, columns,
-            ROW_BLOCK, COLUMN_BLOCK, LAYOUT, CONTRACT, ROWS, COLUMNS, EVEN,
-        )  # fmt: skip
     else:
         words = cast_four(
             scaled_row(
@@ -180,7 +180,7 @@ def launch(
     """Quantize the matrices of a case into two dense uint8 buffers."""
     x, block = case.x, case.block
     config = config or default(x, family(block, turned=case.turned))
-    plan = Plan(x, payload, config, padded=case.scale_layout == SWIZZLE)
+    plan = Plan(x, payload if case.turned else None, config, padded=case.scale_layout == SWIZZLE)
     arguments = (
         x.view(BITS[x.dtype]),
         payload,

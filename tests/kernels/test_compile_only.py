@@ -141,7 +141,8 @@ def test_machine_code_of_both_directions(config, tmp_path):
 @pytest.mark.parametrize("arch", [80, 100, 120])
 @pytest.mark.parametrize("dtype", POINTERS)
 def test_both_directions_on_other_gpus(arch, dtype, tmp_path):
-    built = both(arch, dtype, BOTH.usual)
+    wide = dtype == "fp32" or not hardware(arch)
+    built = both(arch, dtype, BOTH.float32 if wide else BOTH.usual)
     assert_exact(built, arch)
     assert_no_spills(built, tmp_path)
 
@@ -188,7 +189,7 @@ def test_every_rule_compiles(rule):
 def test_a_spill_is_found(tmp_path):
     config = TURNED.usual._replace(warps=1)
     built = tile(80, "bf16", *COLUMNS_TURNED, "plain", config)
-    with pytest.raises(AssertionError, match="STACK"):
+    with pytest.raises(AssertionError, match="<= 40"):
         assert_no_spills(built, tmp_path)
 
 
