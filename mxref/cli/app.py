@@ -49,7 +49,10 @@ def run(argv: Sequence[str]) -> int:
         # the parser's own errors, whose class lies elsewhere in every version of typer
         if not hasattr(error, "format_message"):
             raise
-        return _wrong(error.format_message())
+        message = error.format_message()
+        if message.startswith("No such command"):
+            message = f"{message.rstrip('.')}: expected one of verify, explain, env"
+        return _wrong(message)
     if outcome == 130:
         return _interrupted()
     return outcome if isinstance(outcome, int) else 0

@@ -89,3 +89,20 @@ def test_the_elements_compared_on_the_gpu():
         assert content["passed"]
         total = sum(r["elements"] for report in content["reports"] for r in report["results"])
         assert f"{recipe} {total:,}" in README
+
+
+def test_the_figures_of_the_checkpoint():
+    content = result("checkpoint")
+    verdicts = {
+        (name, each["verdict"])
+        for tensor in content["tensors"]["tensors"]
+        for name, each in tensor["targets"].items()
+    }
+    assert {verdict for _, verdict in verdicts} == {"equal"}
+    assert len(verdicts) == 4, "triton and compile, floor and rceil"
+    totals = content["tensors"]["totals"]
+    assert f"{totals['floor']['elements']:,} elements" in README
+    for rule in ("floor", "rceil"):
+        assert f"{totals[rule]['sqnr_db']:.2f} dB" in README
+    assert f"{totals['floor']['saturated_share']:.2%}".replace("%", " %") in README
+    assert totals["rceil"]["saturated"] == 0
