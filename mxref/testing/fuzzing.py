@@ -264,7 +264,7 @@ def _unsteady() -> Wrong:
 
 def _judge_of(target: Any) -> tuple[Judge, str]:
     if isinstance(target, Judge):
-        return target, target_name(target.fn)
+        return target, _name_of(target.fn) or target_name(target.fn)
     quantize = getattr(target, "quantize", None)
     if isinstance(target, type) or not callable(quantize) or not hasattr(target, "recipe"):
         raise TypeError(
@@ -276,7 +276,14 @@ def _judge_of(target: Any) -> tuple[Judge, str]:
     else:
         given = {name: getattr(target, name) for name in _CLAIMS if hasattr(target, name)}
         claims = Claims.of(**given)
-    return Judge(quantize, claims), f"{type(target).__module__}:{type(target).__qualname__}()"
+    kind = type(target)
+    return Judge(quantize, claims), _name_of(target) or f"{kind.__module__}:{kind.__qualname__}()"
+
+
+def _name_of(target: object) -> str:
+    """What an adapter calls itself, "" where it does not."""
+    name = getattr(target, "target", None)
+    return name if isinstance(name, str) else ""
 
 
 def _require_budget(seconds: object, seed: object) -> None:

@@ -14,7 +14,7 @@ from mxref.testing import fuzz, strategies
 from mxref.testing.claims import Claims
 from mxref.testing.fuzz_snippet import on_device
 from mxref.testing.fuzzing import database_key, derived
-from mxref.testing.judge import Judge
+from mxref.testing.judge import Judge, Wrong, compare_unchanged
 
 
 class Right:
@@ -62,20 +62,37 @@ class WrongPast(Right):
         return super().quantize(flat)
 
 
-def run(target: Any, seconds: float = 20, **keywords: Any) -> Any:
+def run(target: Any, seconds: float = 60, **keywords: Any) -> Any:
     return fuzz(target, seconds=seconds, **{"database": InMemoryExampleDatabase(), **keywords})
 
 
-def test_a_right_target_passes_and_the_budget_is_kept() -> None:
-    start = time.monotonic()
-    result = run(Right(), 0.5)
-    assert result.passed, str(result)
-    assert result.seconds >= 0.5
-    assert time.monotonic() - start < 30, "shrinking aside, a call of the target at most"
-    assert result.examples > 5
+def until(count: int) -> Any:
+    """The usual judge for `count` inputs, then Wrong: a run that ends however slow the machine."""
+    left = iter(range(count))
+
+    def judged(judge: Judge, x: Tensor) -> None:
+        if next(left, None) is None:
+            raise Wrong("enough")
+        compare_unchanged(judge, x)
+
+    return judged
+
+
+def test_a_right_target_is_never_found_wrong() -> None:
+    result = run(Right(), 60, judge=until(60))
+    assert str(result.wrong) == "enough"
     assert result.refused == 0
     assert result.elements > result.blocks > 0
     assert f"{result.examples} examples" in str(result)
+
+
+def test_the_budget_is_kept() -> None:
+    start = time.monotonic()
+    result = run(Right(), 1.0)
+    assert result.wrong is None
+    assert result.passed == (result.examples > 0)
+    assert 1.0 <= result.seconds < 60
+    assert time.monotonic() - start < 60
 
 
 def test_a_wrong_target_is_found_shrunk_and_its_snippet_shows_it() -> None:
@@ -115,9 +132,9 @@ def test_a_snippet_of_another_layout_block_and_dtype_runs() -> None:
 
 
 def test_what_need_not_be_answered_may_be_refused() -> None:
-    result = run(OnlyWhole(), 0.5)
-    assert result.passed, str(result)
-    assert 0 < result.refused < result.examples
+    result = run(OnlyWhole(), 60, judge=until(60))
+    assert str(result.wrong) == "enough"
+    assert 0 < result.refused < 60
 
 
 def test_a_matrix_of_whole_blocks_has_to_be_answered() -> None:
@@ -207,8 +224,10 @@ def test_the_same_seed_draws_the_same_inputs() -> None:
 
         def note(judge: Judge, x: Tensor) -> None:
             shapes.append(tuple(x.shape))
+            if len(shapes) == 11:
+                raise Wrong("enough")
 
-        run(Right(), 0.2, seed=seed, judge=note)
+        run(Right(), 60, seed=seed, judge=note)
         return shapes[:10]
 
     assert drawn(1) == drawn(1) != drawn(2)
