@@ -17,7 +17,6 @@ from mxref.testing import verify
 from mxref.testing.arrange import arrange
 from mxref.testing.cases import edge_blocks, thresholds
 from mxref.testing.claims import INPUT_FORMATS, Claims
-from mxref.testing.conformance import environment
 from mxref.testing.judge import Judge
 from tests.peers.adapters import PEERS, Peer
 
@@ -70,7 +69,7 @@ def judged(name: str) -> dict[str, Any]:
     content = json.loads(report.to_json())
     return {
         "package": f"{peer.package} {peer.version}",
-        "environment": environment(torch.device("cpu")),
+        "environment": content["environment"],
         "spec": mxref.SPEC,
         "claims": content["claims"],
         "passed": content["passed"],
