@@ -50,9 +50,10 @@ class Torchao(Peer):
         self.recipe, self.scale_layout = recipe, scale_layout
 
     def quantize(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        to_mx, mode = _torchao()
-        swizzled = self.scale_layout != "plain"
-        scale, payload = to_mx(x, torch.float8_e4m3fn, 32, mode[self.recipe.upper()], swizzled)
+        to_mx, modes = _torchao()
+        # a recipe is named after its rule, a dialect of torchao's ends with it
+        mode = modes[self.recipe.rpartition("_")[2].upper()]
+        scale, payload = to_mx(x, torch.float8_e4m3fn, 32, mode, self.scale_layout != "plain")
         return payload, scale
 
 
