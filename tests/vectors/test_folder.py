@@ -1,5 +1,6 @@
 """The folder of vectors: no file is lost, and every changed byte is found and named."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -50,6 +51,12 @@ def test_the_tensors_are_those_of_the_text(made, written):
         assert stored.numpy().tobytes() == case.x.view(torch.int16).numpy().tobytes()
         assert torch.equal(tensors[f"fp16/{case.name}/payload"], case.payload)
         assert torch.equal(tensors[f"fp16/{case.name}/scale"], case.scale)
+
+
+def test_the_tensors_file_is_frozen(written):
+    """The same from safetensors 0.4.0, 0.5.3 and 0.8.0: its header is part of the bytes."""
+    found = hashlib.sha256((written / "vectors.safetensors").read_bytes()).hexdigest()
+    assert found == "f26338afff456ffa7a97b09d63fc95dd29f9a17c626b69b2864100f6006e7c53"
 
 
 def test_written_twice_the_files_are_the_same(made, written, tmp_path):
