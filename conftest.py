@@ -37,7 +37,9 @@ if WORKER and (found := visible_gpus()):
     os.environ["CUDA_VISIBLE_DEVICES"] = pinned_gpu(WORKER, found)
 
 import torch  # noqa: E402
-from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+from mxref.testing.strategies import register_profiles  # noqa: E402
 
 if WORKER:
     torch.set_num_threads(1)  # the workers are the parallelism
@@ -50,10 +52,5 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
 
 
-# A first call may compile a kernel, so no profile has a deadline.
-settings.register_profile("dev", deadline=None, max_examples=50)
-settings.register_profile(
-    "ci", deadline=None, max_examples=25, derandomize=True, suppress_health_check=list(HealthCheck)
-)
-settings.register_profile("fuzz", deadline=None, max_examples=2000)
+register_profiles()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))

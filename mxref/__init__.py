@@ -2,7 +2,8 @@
 
 Recipe (which bytes) x block (which elements share a scale) x layout (where bytes lie) is the whole
 vocabulary: `quantize` and `dequantize` take a recipe and a block, `layouts` stores scales.
-`exact` is a second implementation in Python integers; `testing` judges other implementations.
+`exact` is a second implementation in Python integers; `testing` judges other implementations;
+`vectors` writes golden bytes for every language.
 
 Limitations: elements e4m3 and e5m2; the recipes floor, rceil, ceil and even.
 """
@@ -31,9 +32,10 @@ __all__ = [
     "layouts",
     "quantize",
     "testing",
+    "vectors",
 ]
 
-_LAZY = ("exact", "testing")
+_LAZY = ("exact", "testing", "vectors")
 
 
 def __getattr__(name: str) -> ModuleType:

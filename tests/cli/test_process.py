@@ -91,7 +91,7 @@ def test_control_c_ends_the_process_with_130(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        ((), "verify, explain, env"),
+        ((), "verify, explain, env, vectors"),
         (("verfy",), "verfy"),
         (("--nope",), "--nope"),
         (("env", "extra"), "extra"),
@@ -102,7 +102,7 @@ def test_a_wrong_call_is_one_line_and_exit_2(arguments, part):
     assert part in call(*arguments).wrong
 
 
-@pytest.mark.parametrize("command", [(), ("verify",), ("explain",), ("env",)])
+@pytest.mark.parametrize("command", [(), ("verify",), ("explain",), ("env",), ("vectors",)])
 def test_help_is_there(command):
     assert "Usage: mxref" in call(*command, "--help").ok
 

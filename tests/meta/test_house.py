@@ -14,7 +14,7 @@ SOURCES = sorted(p for place in ("mxref", "mxkernels") for p in (ROOT / place).r
 
 PUBLIC = [
     "RECIPES", "SPEC", "Quantized", "Recipe", "__version__", "dequantize", "exact", "layouts",
-    "quantize", "testing",
+    "quantize", "testing", "vectors",
 ]  # fmt: skip
 
 

@@ -84,6 +84,7 @@ ALLOWED = {
     "blocks": {"formats", "bits", "rules", "casting", "tiles", "recipes"},
     "layouts": {"formats", "tiles", "blocks", "layouts"},
     "exact": {"formats", "recipes"},
+    "vectors": {"formats", "tiles", "recipes", "blocks", "layouts", "vectors", "SPEC"},
 }
 
 
