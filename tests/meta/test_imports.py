@@ -79,11 +79,12 @@ ALLOWED = {
     "recipes": {"formats"},
     "bits": {"formats"},
     "rules": {"formats", "bits", "recipes", "rules"},
-    "casting": {"formats", "bits"},
+    "casting": {"formats", "bits", "recipes"},
     "tiles": {"formats"},
     "blocks": {"formats", "bits", "rules", "casting", "tiles", "recipes"},
     "layouts": {"formats", "tiles", "blocks", "layouts"},
-    "exact": {"formats", "recipes"},
+    "rational": {"formats"},
+    "exact": {"formats", "recipes", "rational"},
 }
 
 
