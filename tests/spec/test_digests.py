@@ -34,7 +34,7 @@ DIALECT_DIGESTS = {
     "torchao018_ceil": "4d239089628ae3d831e2417399eeee86bb79be278f94295816827825e1c39a31",
     "torchao018_even": "3f97f82c0c25d2f33e854d5a6700b2b2038d029925c2a95a1364a74a4fb71f95",
     "torchao018_floor": "7dc66dd5c97cd84cb00edcf900cfe480d5dc96cde7b9066aad9e96b33f1e1e54",
-    "torchao018_rceil": "db800bdb003651653aabb61cb3f2f6e81ca6199db55ef247eafa656654646fbc",
+    "torchao018_rceil": "aa101a1534475dff50207f88bd67217dad46ac0b21f26b27c5295ba2df58b04d",
     "triton_kernels_up": "23bffca51533e6a9c2628ee6bb436fd47ada3860b535ef6a4b1926447a6d5907",
     "vllm": "dd76b0a103a87fcdf5bc650862f403a60520f6a2d6cd6a77dfdfef71fb845330",
 }
