@@ -66,6 +66,7 @@ def test_torchao_018(rule, blocks):
 
 @pytest.mark.parametrize("blocks", [bf16_blocks, fp32_blocks])
 @pytest.mark.parametrize("rule", ["floor", "rceil"])
+@pytest.mark.filterwarnings("ignore")
 def test_quack(rule, blocks):
     """Its quantizer is one file that needs torch alone, so it is loaded without the package."""
     try:

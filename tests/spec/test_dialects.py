@@ -110,7 +110,7 @@ def assert_both_roads_agree(recipe: mxref.Recipe, dtype: str, rows: int, seed: i
 @pytest.mark.parametrize("name", NAMES)
 def test_the_two_roads_agree(name, element, dtype):
     recipe = replace(mxref.RECIPES[name], element=element)
-    assert_both_roads_agree(recipe, dtype, 200, seed=len(name))
+    assert_both_roads_agree(recipe, dtype, 120, seed=len(name))
 
 
 def test_the_two_roads_agree_on_recipes_that_nobody_ships():

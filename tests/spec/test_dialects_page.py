@@ -30,9 +30,9 @@ def fp32(rows: torch.Tensor) -> torch.Tensor:
 
 
 def blocks(largest: torch.Tensor) -> torch.Tensor:
-    """Eight elements: fp32 patterns with these maxima, the others up to 16 binades below."""
-    below = (largest.reshape(-1, 1) - torch.arange(8) * (300 << 16)).clamp_min(0)
-    return fp32(below | (torch.arange(8) % 3 == 1).to(torch.int64) << 31)
+    """Four elements: fp32 patterns with these maxima, the others up to 14 binades below."""
+    below = (largest.reshape(-1, 1) - torch.arange(4) * (600 << 16)).clamp_min(0)
+    return fp32(below | (torch.arange(4) % 3 == 1).to(torch.int64) << 31)
 
 
 def region(name: str) -> torch.Tensor:
@@ -52,7 +52,7 @@ def region(name: str) -> torch.Tensor:
         "Inf": lambda: fp32(
             torch.stack([torch.cat([ones[:1] * 0 + s, ones[1:]]) for s in (INF, INF | 1 << 31)])
         ),
-        "fp32 edges": lambda: blocks((edges + torch.arange(-50, 51)).flatten()),
+        "fp32 edges": lambda: blocks((edges + torch.arange(-50, 51, 2)).flatten()),
     }[name]()
 
 

@@ -21,22 +21,22 @@ DIGESTS = {
 }
 
 DIALECT_DIGESTS = {
-    "deepgemm": "53e35ced045fa1ea95766e005e0188ed6e93ec24bc4cab1cdde7c089af66bc90",
-    "fbgemm": "0b3f88d3c6f3af5b3cedfd32d92ce9551358fe48a47cfab7d5339074e9f1d511",
-    "flashinfer_cute": "8edaf75296443c97280f838852caa452d9aadec78423193911d4f19c5c4a8927",
-    "flashinfer_ref": "7830ee55e33d497c325cdfb7dd19848da746ffdbc5d9663eb200281f681feb8b",
-    "gfloat": "364b062d7a868e9a62a05a0e13feb0c5418d7410881a9702dd4300a3477f6c86",
-    "quack_floor": "7dc66dd5c97cd84cb00edcf900cfe480d5dc96cde7b9066aad9e96b33f1e1e54",
-    "quack_rceil": "feea5d088038d459a7219cdf1d92ca3fade85d510bdbcd8ddd1047aebb2de06b",
-    "sglang_col": "72698a9ccf104e33b56bbc8eb4965ca665bdbd87db6931b5b84c398a5db91645",
-    "te": "e2c6192b6dc9bafcfb7b9e33e9fd6bfe0247381837f20fd643a6a4547cddc0b2",
-    "te_fma": "49613b71153f471142f65e5d02d02391fbbbd3d15552cc5d95ccbc5f5a945492",
-    "torchao018_ceil": "4d239089628ae3d831e2417399eeee86bb79be278f94295816827825e1c39a31",
-    "torchao018_even": "3f97f82c0c25d2f33e854d5a6700b2b2038d029925c2a95a1364a74a4fb71f95",
-    "torchao018_floor": "7dc66dd5c97cd84cb00edcf900cfe480d5dc96cde7b9066aad9e96b33f1e1e54",
-    "torchao018_rceil": "aa101a1534475dff50207f88bd67217dad46ac0b21f26b27c5295ba2df58b04d",
-    "triton_kernels_up": "23bffca51533e6a9c2628ee6bb436fd47ada3860b535ef6a4b1926447a6d5907",
-    "vllm": "dd76b0a103a87fcdf5bc650862f403a60520f6a2d6cd6a77dfdfef71fb845330",
+    "deepgemm": "e460325ac92e26675c635fa48eaa22366eb23b6d5ceff2e9431b1387d91ca07d",
+    "fbgemm": "3599884d1fe057dfb25be1ac820d3752692067bb8ca4da987ee23c68fc428b49",
+    "flashinfer_cute": "cd68da5538cc1ace2e1ecf764ca300494055b44539e41673a707778eadcc12d7",
+    "flashinfer_ref": "643937ece110a1c60becd8b04b3a4a450c19b1caa4cf0055d72e78dbcff7e718",
+    "gfloat": "d9e8616ade24b1b79f5877eedc551a3365675710b4d51e605b44793e3f1b565d",
+    "quack_floor": "b23ce43c5c806309b6f41dc30599c42dcc3ed4df12c6072bb1b9e7a9aac83a91",
+    "quack_rceil": "1e9feb49c782ff1c36bb6fde39e7c34eeeba99b2f19b8f832f50eb1fed984ee5",
+    "sglang_col": "28b71c8fd7428b48128b3400cadf509a509a6603d3fee8da15d39f941b0fa32b",
+    "te": "8f3860d3a5620fd9c45d63f54119514d3028cf96d3db4177af999a144e75c348",
+    "te_fma": "29504ce39504b33dbaafef87211e5c358333fe68ba1a6d2c01bcdff5ed9dbe76",
+    "torchao018_ceil": "9914d95454761afa5d12164a566a8b3f287637755face71485fb520a4e3e031e",
+    "torchao018_even": "891397b5ba8c48efdf96920b1f837152ba3a5fde8a3cb423da01ea6daad939ca",
+    "torchao018_floor": "b23ce43c5c806309b6f41dc30599c42dcc3ed4df12c6072bb1b9e7a9aac83a91",
+    "torchao018_rceil": "2530d8b715a20f4e328118e176c49530b4357952f07e4f43d23a23f17958f779",
+    "triton_kernels_up": "c5c74596fbc3f48d02aa488142e83ee0310c80657f06e6f10c36f6a64307108f",
+    "vllm": "398f0be4dda4f14139f3fe9bc1ae80d7336326b830571a74b12049076b52596c",
 }
 
 CONTRACT = ("floor", "rceil", "ceil", "even")
@@ -80,8 +80,8 @@ def test_the_bytes_of_a_recipe_are_frozen(name, element):
 
 @pytest.mark.parametrize("name", [name for name in mxref.RECIPES if name not in CONTRACT])
 def test_the_bytes_of_a_dialect_are_frozen(name):
-    """Every fifth row of the same patterns, e4m3."""
-    assert digest(mxref.RECIPES[name], step=5) == DIALECT_DIGESTS[name]
+    """Every 15th row of the same patterns, e4m3."""
+    assert digest(mxref.RECIPES[name], step=15) == DIALECT_DIGESTS[name]
 
 
 def test_every_digest_differs():
