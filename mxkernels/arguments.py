@@ -51,6 +51,8 @@ def source(x: object, block: tuple[int, int]) -> torch.Tensor:
 def recipe_name(recipe: object) -> str:
     """The name of the recipe; NotImplementedError for a Recipe that equals no named one."""
     row = resolve(recipe)
+    if RECIPES.get(row.name) == row:
+        return row.name
     for name, known in RECIPES.items():
         if known == row:
             return name

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from mxref import casting
-from mxref.bits import INFINITY, MAGNITUDE, pack
+from mxref.bits import INFINITY, MAGNITUDE, pack, pattern
 from mxref.formats import ELEMENTS, INPUTS, SCALE_BIAS, SCALE_NAN, ElementFormat
 from mxref.recipes import Recipe, resolve
-from mxref.rules import require, scale_bytes
+from mxref.rules import is_contract, scale_bytes
 from mxref.tiles import (
     PIECE,
     PIECE_ON_DEVICE,
@@ -25,6 +25,7 @@ from mxref.tiles import (
 
 _INPUT_DTYPES = {getattr(torch, row.torch_dtype): row for row in INPUTS.values()}
 _ELEMENT_DTYPES = {getattr(torch, row.torch_dtype): row for row in ELEMENTS.values()}
+_ONE = pattern(1, 0)
 _SCALE_DTYPES = (torch.float8_e8m0fnu, torch.uint8)
 
 
@@ -55,7 +56,8 @@ def quantize(
         block: (1, 32), (32, 1) or (32, 32): elements along the last two dimensions.
         scale: given scales (logical shape, float8_e8m0fnu or uint8, all 256 bytes). The rule and
             the block policy are not applied: an element NaN gives 0x7F, Inf and all above the
-            maximum saturate, byte 255 makes the whole block 0x7F.
+            maximum saturate, byte 255 makes the whole block 0x7F (unless a dialect's axes of the
+            multiplier and the element say otherwise).
 
     Returns:
         `Quantized`: payload of x's shape (float8_e4m3fn or float8_e5m2) and scale of the logical
@@ -76,10 +78,9 @@ def quantize(
     Raises:
         TypeError: x or scale is no tensor or has a wrong dtype, recipe is neither name nor Recipe.
         ValueError: unknown recipe or block, rank too small, scale of a wrong shape.
-        NotImplementedError: an axis value of the recipe that is not built.
 
     Source: OCP MX v1.0 sections 5 and 6.3; cuBLAS 1D block scaling (rceil). POLICY: NaN and Inf
-    poison their block; NaN payloads are 0x7F.
+    poison their block; NaN payloads are 0x7F. Dialects differ: docs/dialects.md says how.
 
     >>> x = torch.tensor([[480.0, -0.0, 1.0]])
     >>> q = quantize(x, "rceil")
@@ -87,7 +88,6 @@ def quantize(
     ([[128]], [[119, 128, 48]])
     """
     recipe = resolve(recipe)
-    require(recipe)
     block = require_block(block)
     _require_tensor(x, "x", tuple(_INPUT_DTYPES))
     require_rank(x.shape, block, "x")
@@ -98,30 +98,55 @@ def quantize(
     codes = payload.new_empty(logical_shape(x.shape, block)) if given is None else given
     for index in pieces(x.shape, block, PIECE if x.is_cpu else PIECE_ON_DEVICE):
         piece, codes_index = x[index], scale_index(index, block)
-        values = tiled(piece, block).to(
+        # a missing element is a zero, but for a maximum that starts from 1 it is not there at all
+        missing = float("nan") if recipe.nan_scale == "dropped_from_1" else 0.0
+        values = tiled(piece, block, missing).to(
             torch.float32, copy=True, memory_format=torch.contiguous_format
         )
-        amax = _amax(values, block)
+        amax = _amax(values, block, recipe)
         if given is None:
-            byte = scale_bytes(amax, recipe)
+            byte = scale_bytes(amax, recipe, _INPUT_DTYPES[x.dtype])
             codes[codes_index] = byte.reshape(codes[codes_index].shape)
         else:
             byte = given[codes_index].to(torch.int32).reshape(amax.shape)
-        payload[index] = untiled(_cast(values, amax, byte, element), piece.shape)
+        stored_codes = _cast(values, amax, byte, recipe, scale is not None)
+        payload[index] = untiled(stored_codes, piece.shape)
     stored = payload.view(getattr(torch, element.torch_dtype))
     return Quantized(stored, codes.view(torch.float8_e8m0fnu) if scale is None else scale)
 
 
-def _amax(values: Tensor, block: Block) -> Tensor:
+def _amax(values: Tensor, block: Block, recipe: Recipe) -> Tensor:
     """The fp32 pattern of max|x| of each tile; as integers NaN > Inf > every finite number."""
-    patterns = values.view(torch.int32) & MAGNITUDE
+    patterns = values.view(torch.int32)
+    if recipe.flush in ("inputs", "both"):
+        patterns.copy_(casting.flush_inputs(patterns))
+    patterns = patterns & MAGNITUDE
+    dropped = recipe.nan_scale.startswith("dropped")
+    if dropped:
+        patterns.masked_fill_(patterns > INFINITY, -1)
     if block[1] > 1:
         patterns = patterns.amax(4, keepdim=True)
-    return patterns.amax(2, keepdim=True) if block[0] > 1 else patterns
+    amax = patterns.amax(2, keepdim=True) if block[0] > 1 else patterns
+    if dropped:
+        amax.masked_fill_(amax < 0, _ONE if recipe.nan_scale == "dropped_from_1" else 0)
+    return amax
 
 
-def _cast(values: Tensor, amax: Tensor, byte: Tensor, element: ElementFormat) -> Tensor:
+def _cast(values: Tensor, amax: Tensor, byte: Tensor, recipe: Recipe, given: bool) -> Tensor:
     """The stored codes (uint8) of the tiles under their scale bytes; `values` is used up.
+
+    Where a dialect has nothing of its own to do, which a look at a CPU's data tells, the fast road
+    of the contract gives the same codes.
+    """
+    if is_contract(recipe) or (values.is_cpu and casting.is_ordinary(values, byte, recipe)):
+        return _contract_cast(values, amax, byte, ELEMENTS[recipe.element])
+    poisoned = (amax > INFINITY) & (recipe.poison == "block" and not given)
+    by = casting.multiplier(byte, poisoned, recipe)
+    return casting.cast(values.view(torch.int32), by, recipe)
+
+
+def _contract_cast(values: Tensor, amax: Tensor, byte: Tensor, element: ElementFormat) -> Tensor:
+    """`_cast` for floor, rceil, ceil and even.
 
     On a CPU a look at the blocks decides the road and skips the mask that is not needed; on a
     device it would stall the host, so there the exact road and the mask are always taken.

@@ -4,10 +4,31 @@ One block at a time, slow, and shares nothing with the fast path but the format 
 no torch, no bit tricks. Where `quantize` compares patterns, this compares rational numbers.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from mxref.formats import ELEMENTS, FP32, INPUTS, SCALE_BIAS, SCALE_NAN, ElementFormat, InputFormat
+from mxref.formats import (
+    ELEMENTS,
+    FP32,
+    INPUTS,
+    SCALE_BIAS,
+    SCALE_NAN,
+    ElementFormat,
+    InputFormat,
+)
+from mxref.rational import (
+    INF,
+    NAN,
+    Number,
+    ceil_log2,
+    code_of,
+    floor_log2,
+    log2_fp32,
+    nearest,
+    power,
+    rounded_floor_log2,
+)
 from mxref.recipes import Recipe, resolve
 
 MAX_ELEMENTS = 32 * 32
@@ -21,13 +42,12 @@ def quantize_block(bits: Sequence[int], dtype: str, recipe: str | Recipe) -> tup
         dtype: "bf16", "fp16" or "fp32".
         recipe: a name in `RECIPES` or a `Recipe`.
 
-    Special values: a NaN or Inf anywhere gives (255, [0x7F, ...]); a block of zeros byte 0; the
-    sign of zero is kept.
+    Special values under floor, rceil, ceil and even: a NaN or Inf anywhere gives (255,
+    [0x7F, ...]); a block of zeros byte 0; the sign of zero is kept. Dialects: docs/dialects.md.
 
     Raises:
         TypeError: bits holds something else than ints, recipe is neither name nor Recipe.
         ValueError: a pattern out of range, no or too many patterns, unknown dtype or recipe.
-        NotImplementedError: an axis value of the recipe that is not built.
 
     Source: OCP MX v1.0 sections 5 and 6.3; PTX cvt.rp.satfinite.ue8m0x2.f32 for rceil.
 
@@ -37,22 +57,27 @@ def quantize_block(bits: Sequence[int], dtype: str, recipe: str | Recipe) -> tup
     fmt = _require_dtype(dtype)
     patterns = _require_bits(bits, fmt)
     recipe = resolve(recipe)
-    rule = _require_rule(recipe)
-    element = ELEMENTS[recipe.element]
-    if any(pattern & fmt.exponent_mask == fmt.exponent_mask for pattern in patterns):
-        return SCALE_NAN, [element.nan_code] * len(patterns)
-    amax = max(abs(value(pattern, dtype)) for pattern in patterns)
-    byte = max(rule(amax, element) + SCALE_BIAS, 0) if amax else 0
-    return byte, [cast(pattern, dtype, byte, element.name) for pattern in patterns]
+    numbers = [_read(pattern, fmt, recipe) for pattern in patterns]
+    byte = _scale(numbers, recipe, fmt)
+    multiplier = _multiplier(byte, recipe)
+    sees_nan = recipe.nan_scale in ("ff", "fe", "00") and recipe.poison == "block"
+    if sees_nan and any(number.size == NAN for number in numbers):
+        multiplier = Number(False, NAN)
+    return byte, [_stored(number, multiplier, recipe) for number in numbers]
 
 
-def cast(bits: int, dtype: str, byte: int, element: str = "e4m3") -> int:
+def cast(
+    bits: int, dtype: str, byte: int, element: str = "e4m3", *, recipe: str | Recipe | None = None
+) -> int:
     """The payload byte of one element under a given scale byte: round(x * 2^(127 - byte)).
 
-    NaN or byte 255 give the NaN code, Inf and all above the maximum saturate, signs are kept.
+    NaN or byte 255 give the NaN code, Inf and all above the maximum saturate, signs are kept;
+    a `recipe`, which then says the element too, brings its own choices.
 
     >>> hex(cast(0xFF80, "bf16", 127)), hex(cast(0x7FC0, "bf16", 127))  # -Inf, NaN
     ('0xfe', '0x7f')
+    >>> hex(cast(0x0080, "bf16", 0, recipe="torchao018_floor"))  # times 2^126
+    '0x38'
     """
     fmt = _require_dtype(dtype)
     (pattern,) = _require_bits([bits], fmt)
@@ -60,15 +85,8 @@ def cast(bits: int, dtype: str, byte: int, element: str = "e4m3") -> int:
         raise ValueError(f"element={element!r}: expected one of {', '.join(map(repr, ELEMENTS))}")
     if type(byte) is not int or not 0 <= byte <= SCALE_NAN:
         raise ValueError(f"byte={byte!r}: expected 0 to 255")
-    row = ELEMENTS[element]
-    magnitude = pattern & fmt.magnitude_mask
-    if byte == SCALE_NAN or magnitude > fmt.exponent_mask:
-        return row.nan_code
-    sign = 0x80 if pattern != magnitude else 0
-    if magnitude == fmt.exponent_mask:
-        return sign | row.max_code
-    scaled = abs(value(pattern, dtype)) * _power(SCALE_BIAS - byte)
-    return sign | _round(scaled, row)
+    row = Recipe(element=element) if recipe is None else resolve(recipe)
+    return _stored(_read(pattern, fmt, row), _multiplier(byte, row), row)
 
 
 def value(bits: int, dtype: str) -> Fraction:
@@ -79,86 +97,148 @@ def value(bits: int, dtype: str) -> Fraction:
     """
     fmt = _require_dtype(dtype)
     (pattern,) = _require_bits([bits], fmt)
-    magnitude = pattern & fmt.magnitude_mask
+    number = _read(pattern, fmt, Recipe())
+    if isinstance(number.size, str):
+        raise ValueError(f"bits={bits:#x}: expected a finite {dtype} pattern")
+    return -number.size if number.negative else number.size
+
+
+def _read(pattern: int, fmt: InputFormat, recipe: Recipe) -> Number:
+    """The number that a pattern names; an fp32 subnormal is a zero where inputs are flushed."""
+    negative, magnitude = divmod(pattern, fmt.magnitude_mask + 1)
     field, fraction = divmod(magnitude, 1 << fmt.mantissa_bits)
     if magnitude >= fmt.exponent_mask:
-        raise ValueError(f"bits={bits:#x}: expected a finite {dtype} pattern")
+        return Number(bool(negative), NAN if fraction else INF)
     significand = fraction + (1 << fmt.mantissa_bits if field else 0)
-    number = significand * _power(max(field, 1) - fmt.bias - fmt.mantissa_bits)
-    return -number if pattern != magnitude else number
+    size = significand * power(max(field, 1) - fmt.bias - fmt.mantissa_bits)
+    if recipe.flush in ("inputs", "both") and size < power(1 - FP32.bias):
+        size = Fraction(0)
+    return Number(bool(negative), size)
 
 
-def _power(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent
+def _scale(numbers: list[Number], recipe: Recipe, fmt: InputFormat) -> int:
+    """The scale byte of a block."""
+    sizes = [number.size for number in numbers]
+    if NAN in sizes and not recipe.nan_scale.startswith("dropped"):
+        return int(recipe.nan_scale, 16)
+    if INF in sizes and recipe.inf_scale != "exponent":
+        return int(recipe.inf_scale, 16)
+    if INF in sizes:
+        # Inf is 2^128 to one who reads exponents; a ratio of Inf is Inf, whose exponent is 128 too
+        exponent = power(128 - (ELEMENTS[recipe.element].emax if recipe.ratio == "exponent" else 0))
+        byte: float = _ROUNDINGS[recipe.round](exponent, ELEMENTS[recipe.element]) + SCALE_BIAS
+    else:
+        finite = [size for size in sizes if isinstance(size, Fraction)]
+        byte = _byte(max(finite) if finite else _without_numbers(recipe), recipe, fmt)
+    return int(min(max(byte, int(recipe.byte_min, 16)), int(recipe.byte_max, 16)))
 
 
-def _floor_log2(number: Fraction) -> int:
-    """The largest integer e with 2^e <= number."""
-    e = number.numerator.bit_length() - number.denominator.bit_length()
-    return e if _power(e) <= number else e - 1
+def _without_numbers(recipe: Recipe) -> Fraction:
+    """What counts as the maximum of NaN alone, where NaN is dropped."""
+    return Fraction(1 if recipe.nan_scale == "dropped_from_1" else 0)
 
 
-def _ceil_log2(number: Fraction) -> int:
-    """The smallest integer e with 2^e >= number."""
-    e = _floor_log2(number)
-    return e if _power(e) == number else e + 1
+def _byte(amax: Fraction, recipe: Recipe, fmt: InputFormat) -> float:
+    """The byte of a finite amax before the clamps; below every byte for a ratio of zero."""
+    element = ELEMENTS[recipe.element]
+    if recipe.tiny.startswith("amax_floor"):
+        least = Fraction(recipe.tiny.removeprefix("amax_floor(").removesuffix(")"))
+        amax = max(amax, nearest(least, FP32))
+    ratio = _ratio(amax, recipe, fmt)
+    if recipe.tiny == "flush" and ratio < power(1 - FP32.bias):
+        ratio = Fraction(0)
+    if not ratio:
+        return -math.inf
+    if recipe.ratio == "log2_f32":
+        byte = _of_logarithm(ratio, recipe) + SCALE_BIAS
+    else:
+        byte = _ROUNDINGS[recipe.round](ratio, element) + SCALE_BIAS
+    return max(byte, 1) if recipe.tiny == "bump" else byte
 
 
-def _round_fp32(number: Fraction) -> Fraction:
-    """The nearest fp32 number, ties to even, subnormals kept (no overflow occurs here)."""
-    if not number:
-        return number
-    unit = _power(max(_floor_log2(number), 1 - FP32.bias) - FP32.mantissa_bits)
-    return round(number / unit) * unit
+def _ratio(amax: Fraction, recipe: Recipe, fmt: InputFormat) -> Fraction:
+    """amax over the element's maximum, as the recipe computes it, or over 2^emax exactly."""
+    element = ELEMENTS[recipe.element]
+    if recipe.ratio == "exponent" or (recipe.ratio == "log2_f32" and recipe.round != "rceil"):
+        return amax / power(element.emax)
+    maximum = element.max_significand * power(element.emax - element.mantissa_bits)
+    kept = fmt if recipe.ratio == "div_in_input_dtype" else FP32
+    if recipe.ratio == "mul_rcp_f32":
+        ratio = nearest(amax * nearest(1 / maximum, FP32), FP32)
+    elif recipe.ratio == "rcp_approx_ftz":
+        # rcp.approx.ftz.f32(448) as measured: 0x3B124925
+        ratio = nearest(amax * 0x924925 * power(0x3B124925 // 2**23 - 150), FP32)
+    else:
+        ratio = nearest(amax / maximum, kept)
+    if recipe.flush in ("ratio", "both") and ratio < power(1 - kept.bias):
+        return Fraction(0)
+    return ratio
 
 
-def _round(scaled: Fraction, element: ElementFormat) -> int:
-    """The code of the nearest element value, ties to even, saturated; `scaled` is not negative."""
-    if not scaled:
-        return 0
-    unit = _power(max(_floor_log2(scaled), element.emin) - element.mantissa_bits)
-    rounded = round(scaled / unit) * unit
-    if rounded < _power(element.emin):
-        return int(rounded / _power(element.emin - element.mantissa_bits))
-    exponent = _floor_log2(rounded)
-    significand = int(rounded / _power(exponent - element.mantissa_bits))
-    code = ((exponent - element.emin) << element.mantissa_bits) + significand
-    return min(code, element.max_code)
+def _of_logarithm(ratio: Fraction, recipe: Recipe) -> int:
+    """floor or ceil of the fp32 number nearest to log2 of the ratio (of amax, then minus emax)."""
+    emax = 0 if recipe.round == "rceil" else ELEMENTS[recipe.element].emax
+    rounded = log2_fp32(ratio * power(emax))
+    return (math.floor if recipe.round == "floor" else math.ceil)(rounded) - emax
 
 
-def _floor(amax: Fraction, element: ElementFormat) -> int:
-    return _floor_log2(amax) - element.emax
-
-
-def _ceil(amax: Fraction, element: ElementFormat) -> int:
-    return _ceil_log2(amax) - element.emax
-
-
-def _even(amax: Fraction, element: ElementFormat) -> int:
-    half_ulp = _power(_floor_log2(amax) - element.mantissa_bits - 1)
-    return _floor_log2(amax + half_ulp) - element.emax
-
-
-def _rceil(amax: Fraction, element: ElementFormat) -> int:
-    maximum = element.max_significand * _power(element.emax - element.mantissa_bits)
-    ratio = _round_fp32(amax * _round_fp32(1 / maximum))
-    return _ceil_log2(ratio) if ratio else -SCALE_BIAS
-
-
-_RULES: dict[tuple[str, str], Callable[[Fraction, ElementFormat], int]] = {
-    ("exponent", "floor"): _floor,
-    ("mul_rcp_f32", "rceil"): _rceil,
-    ("exponent", "ceil"): _ceil,
-    ("exponent", "even"): _even,
+_ROUNDINGS: dict[str, Callable[[Fraction, ElementFormat], int]] = {
+    "floor": lambda ratio, element: floor_log2(ratio),
+    "rceil": lambda ratio, element: ceil_log2(ratio),
+    "ceil": lambda ratio, element: ceil_log2(ratio),
+    "even": lambda ratio, element: rounded_floor_log2(ratio, element.mantissa_bits),
+    "even_fp4": lambda ratio, element: rounded_floor_log2(ratio, 1),
 }
 
 
-def _require_rule(recipe: Recipe) -> Callable[[Fraction, ElementFormat], int]:
-    built = Recipe(element=recipe.element, round=recipe.round, ratio=recipe.ratio)
-    rule = _RULES.get((recipe.ratio, recipe.round))
-    if rule is None or recipe != built:
-        raise NotImplementedError(f"recipe={recipe!r} is not built in mxref.exact")
-    return rule
+def _multiplier(byte: int, recipe: Recipe) -> Number:
+    """What an element is multiplied by under this byte."""
+    factor = power(SCALE_BIAS - byte)
+    if byte == 0:
+        choices = {"2^127": factor, "2^126": factor / 2, "1": Fraction(1), "0": Fraction(0)}
+        factor = choices[recipe.byte0_multiplier]
+    if byte == SCALE_NAN and recipe.byte255_multiplier in ("nan", "-inf"):
+        return Number(False, NAN) if recipe.byte255_multiplier == "nan" else Number(True, INF)
+    if byte == SCALE_NAN and recipe.byte255_multiplier == "0":
+        factor = Fraction(0)
+    if recipe.flush == "multiplier" and factor < power(1 - FP32.bias):
+        factor = Fraction(0)
+    return Number(False, factor)
+
+
+def _stored(number: Number, multiplier: Number, recipe: Recipe) -> int:
+    """The stored byte of number * multiplier."""
+    element = ELEMENTS[recipe.element]
+    negative = number.negative != multiplier.negative
+    if number.size == NAN:
+        return _nan(number.negative, recipe)
+    if multiplier.size == NAN:
+        return _nan(False, recipe)
+    if INF in (number.size, multiplier.size):
+        if 0 in (number.size, multiplier.size):
+            return _nan(True, recipe)  # x86 makes a negative NaN
+        if recipe.overflow == "nan_above_464":
+            return _nan(negative, recipe)
+        return negative << 7 | element.max_code
+    exact = Fraction(number.size) * Fraction(multiplier.size)
+    code = code_of(exact, element, recipe.element_round)
+    if not exact and recipe.minus_zero == "plus":
+        negative = False
+    if code > element.max_code and recipe.overflow == "nan_above_464":
+        return _nan(negative, recipe)
+    return negative << 7 | min(code, element.max_code)
+
+
+def _nan(negative: bool, recipe: Recipe) -> int:
+    """What is stored for a NaN of this sign; a clamp before the cast may have turned it finite."""
+    element = ELEMENTS[recipe.element]
+    return {
+        "preclamp_nan_max": element.max_code,
+        "preclamp_nan_min": 0x80 | element.max_code,
+    }.get(
+        recipe.overflow,
+        element.nan_code | {"7f": 0, "sign": negative << 7, "ff": 0x80}[recipe.nan_code],
+    )
 
 
 def _require_dtype(dtype: str) -> InputFormat:

@@ -46,6 +46,11 @@ class ElementFormat:
         """The significand of the largest finite value, an integer of mantissa_bits + 1 bits."""
         return (1 << self.mantissa_bits) | (self.max_code & ((1 << self.mantissa_bits) - 1))
 
+    @property
+    def maximum(self) -> tuple[int, int]:
+        """The largest finite value as significand and exponent: significand * 2^exponent."""
+        return self.max_significand, self.emax - self.mantissa_bits
+
 
 E4M3 = ElementFormat("e4m3", 4, 3, 7, 8, 0x7E, None, 0x7F, "float8_e4m3fn")
 E5M2 = ElementFormat("e5m2", 5, 2, 15, 15, 0x7B, 0x7C, 0x7F, "float8_e5m2")

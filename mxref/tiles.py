@@ -81,8 +81,8 @@ def scale_index(index: tuple[slice, ...], block: Block) -> tuple[slice, ...]:
     )
 
 
-def tiled(piece: Tensor, block: Block) -> Tensor:
-    """The piece as (matrices, row tiles, block[0], column tiles, block[1]), missing elements zero.
+def tiled(piece: Tensor, block: Block, missing: float = 0.0) -> Tensor:
+    """The piece as (matrices, row tiles, block[0], column tiles, block[1]), `missing` filled in.
 
     A view where the strides and sizes allow it, else a copy.
     """
@@ -90,7 +90,7 @@ def tiled(piece: Tensor, block: Block) -> Tensor:
     matrices = piece.reshape(-1, rows, piece.shape[-1])
     padded = [-(-size // unit) * unit for size, unit in zip(matrices.shape[1:], block, strict=True)]
     if padded != list(matrices.shape[1:]):
-        whole = matrices.new_zeros((matrices.shape[0], *padded))
+        whole = matrices.new_full((matrices.shape[0], *padded), missing)
         whole[:, : matrices.shape[1], : matrices.shape[2]] = matrices
         matrices = whole
     return matrices.reshape(

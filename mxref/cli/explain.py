@@ -1,6 +1,7 @@
 """`mxref explain`: the steps from values to bytes, the bytes from both implementations."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Annotated
 
 import torch
@@ -8,11 +9,12 @@ import typer
 
 from mxref import exact
 from mxref.blocks import quantize
-from mxref.cli import element_steps, screen, values
+from mxref.cli import element_steps, scale_rules, screen, values
 from mxref.cli.errors import WrongCallError, unknown
-from mxref.cli.scale_rules import RULES, Step
-from mxref.formats import BLOCK_SIZE, ELEMENTS, FP32, INPUTS, SCALE_BIAS, InputFormat
+from mxref.cli.scale_rules import Step
+from mxref.formats import BLOCK_SIZE, ELEMENTS, FP32, INPUTS, SCALE_BIAS, SCALE_NAN, InputFormat
 from mxref.recipes import RECIPES, Recipe
+from mxref.rules import is_contract
 
 Values = Annotated[
     list[str],
@@ -22,7 +24,8 @@ Values = Annotated[
     ),
 ]
 Dtype = Annotated[str, typer.Option("--dtype", help="bf16, fp16 or fp32: the input's format.")]
-RecipeName = Annotated[str, typer.Option("--recipe", help=f"One of {', '.join(RECIPES)}.")]
+_NAMES = ", ".join(row.shown for row in RECIPES.values())
+RecipeName = Annotated[str, typer.Option("--recipe", help=f"One of {_NAMES}.")]
 BlockAmax = Annotated[
     str | None,
     typer.Option(
@@ -62,7 +65,11 @@ def explain(
     stray = next((text for text in shown if text.startswith("--")), None)
     if stray:
         raise WrongCallError(f"no such option: {stray} (see mxref explain --help)")
-    block = answer(shown, block_amax, INPUTS[dtype], replace(RECIPES[recipe], element=element))
+    try:
+        chosen = replace(RECIPES[recipe], element=element)
+    except ValueError as error:
+        raise WrongCallError(str(error)) from error
+    block = answer(shown, block_amax, INPUTS[dtype], chosen)
     grid = screen.steps()
     for label, text in _scale_steps(block):
         grid.add_row(label, text)
@@ -112,23 +119,52 @@ def _agreed(bits: list[int], fmt: InputFormat, recipe: Recipe) -> tuple[int, lis
 
 def _scale_steps(block: Block) -> list[Step]:
     fmt, recipe = block.fmt, block.recipe
-    largest = max((each.bits & fmt.magnitude_mask for each in block.given), default=0)
-    number = values.value(largest, fmt)
-    rows = [("recipe", f"{recipe.label}, element {recipe.element}, {fmt.name} input")]
-    if number is None:
-        rows.append(("amax", f"{values.name(largest, fmt)}: a NaN or Inf poisons its whole block"))
-        rows.append(("scale", f"byte {block.byte} = 0x{block.byte:02X} = NaN"))
-        return rows
-    wide = values.nearest(number, FP32)
+    rows = [("recipe", f"{recipe.shown}, element {recipe.element}, {fmt.name} input")]
+    sizes = [each.bits & fmt.magnitude_mask for each in block.given]
+    numbers = [size for size in sizes if size < fmt.exponent_mask]
+    special = _special_steps(sizes, block)
+    scale = _scale_in_words(block)
+    if special and special[-1][0] == "byte":
+        return [*rows, ("amax", special[-1][1]), scale]
+    largest = max(numbers, default=0)
+    number = values.value(largest, fmt) or Fraction(0)
+    # the rest of a block that is not full are zeros, which count
+    if not numbers and len(sizes) == BLOCK_SIZE and recipe.nan_scale == "dropped_from_1":
+        number = Fraction(1)
+    flushed = recipe.flush in ("inputs", "both") and number < Fraction(2) ** (1 - FP32.bias)
+    wide = 0 if flushed else values.nearest(number, FP32)
     pattern = values.fields(wide, FP32.bits, FP32.mantissa_bits)
-    rows.append(
-        ("amax", f"{values.name(largest, fmt)}; as fp32 {pattern}, biased exponent {wide >> 23}")
-    )
-    lines, byte = RULES[recipe.ratio, recipe.round](wide, ELEMENTS[recipe.element])
+    text = f"{values.name(largest, fmt)}; as fp32 {pattern}, biased exponent {wide >> 23}"
+    rows += [*special, ("amax", text + (", flushed to zero" if flushed and number else ""))]
+    lines, byte = scale_rules.dialect(wide, recipe, fmt)
     if byte != block.byte:
         raise AssertionError(f"the steps lead to byte {byte}, the reference to {block.byte}")
-    power = block.byte - SCALE_BIAS
-    return [*rows, *lines, ("scale", f"byte {block.byte} = 0x{block.byte:02X} = 2^{power}")]
+    return [*rows, *lines, scale]
+
+
+def _special_steps(sizes: list[int], block: Block) -> list[Step]:
+    """What NaN and Inf do to the scale; the last step is called `byte` where they decide it."""
+    fmt, recipe = block.fmt, block.recipe
+    has_nan = any(size > fmt.exponent_mask for size in sizes)
+    has_inf = fmt.exponent_mask in sizes
+    dropped: list[Step] = []
+    if has_nan and recipe.nan_scale.startswith("dropped"):
+        dropped = [("NaN", f"nan_scale={recipe.nan_scale}: the maximum does not see it")]
+    elif (has_nan or has_inf) and is_contract(recipe):
+        name = values.name(max(sizes), fmt)
+        return [("byte", f"{name}: a NaN or Inf poisons its whole block")]
+    elif has_nan:
+        return [("byte", f"NaN: nan_scale={recipe.nan_scale} gives the byte")]
+    if has_inf and recipe.inf_scale == "exponent":
+        return [*dropped, ("byte", f"Inf goes through ratio={recipe.ratio} and the clamps")]
+    if has_inf:
+        return [*dropped, ("byte", f"Inf: inf_scale={recipe.inf_scale} gives the byte")]
+    return dropped
+
+
+def _scale_in_words(block: Block) -> Step:
+    value = "NaN" if block.byte == SCALE_NAN else f"2^{block.byte - SCALE_BIAS}"
+    return "scale", f"byte {block.byte} = 0x{block.byte:02X} = {value}"
 
 
 def _value_steps(block: Block, index: int, count: int) -> list[Step]:
@@ -138,8 +174,14 @@ def _value_steps(block: Block, index: int, count: int) -> list[Step]:
         (label, _origin(given, fmt)),
         ("bits", values.fields(given.bits, fmt.bits, fmt.mantissa_bits)),
     ]
-    element = ELEMENTS[block.recipe.element]
-    return [*rows, *element_steps.steps(given.bits, fmt, block.byte, block.payload[index], element)]
+    nan = any(each.bits & fmt.magnitude_mask > fmt.exponent_mask for each in block.given)
+    if is_contract(block.recipe):
+        element = ELEMENTS[block.recipe.element]
+        steps = element_steps.steps(given.bits, fmt, block.byte, block.payload[index], element)
+    else:
+        element_block = element_steps.Under(fmt, block.byte, block.recipe, nan)
+        steps = element_steps.dialect_steps(given.bits, block.payload[index], element_block)
+    return [*rows, *steps]
 
 
 def _origin(given: values.Given, fmt: InputFormat) -> str:

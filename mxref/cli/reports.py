@@ -11,6 +11,7 @@ from mxref.cli.errors import one_line
 from mxref.cli.options import block_name
 from mxref.cli.subjects import NotRun
 from mxref.formats import ELEMENTS, ElementFormat
+from mxref.recipes import RECIPES
 from mxref.testing.report import DECLINED, FAILED, PASSED, CheckResult, Report
 
 _COLUMNS = ("check", "dtype", "blocks", "elements", "seconds", "verdict", "detail")
@@ -67,10 +68,16 @@ def verdict(report: Report) -> str:
     if not report.passed:
         names = dict.fromkeys(failure.check for failure in report.failures)
         return f"{report.target} does not conform: {', '.join(names)}"
-    said = (
-        f"{claims['recipe']}, block {block_name(claims['block'])}, {claims['scale_layout']} scales"
-    )
+    recipe, block = _shown(claims["recipe"]), block_name(claims["block"])
+    said = f"{recipe}, block {block}, {claims['scale_layout']} scales"
     return f"{report.target} conforms: {said}, level {claims['level']}, {report.spec}"
+
+
+def _shown(label: str) -> str:
+    """The recipe's label, with a word of warning for a dialect whose source was never run."""
+    name, _, _ = label.partition("/")
+    known = RECIPES.get(name)
+    return known.shown.replace(name, label, 1) if known else label
 
 
 def as_json(report: Report) -> dict[str, Any]:

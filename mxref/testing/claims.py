@@ -12,7 +12,6 @@ import torch
 from mxref.formats import ELEMENTS, INPUTS, ElementFormat, InputFormat
 from mxref.layouts import LAYOUTS
 from mxref.recipes import Recipe, resolve
-from mxref.rules import require
 from mxref.tiles import Block, require_block
 
 LEVELS = ("smoke", "full")
@@ -57,7 +56,6 @@ class Claims:
     ) -> "Claims":
         """The claims, or a ValueError or TypeError that names the argument and what is allowed."""
         resolved = resolve(recipe)
-        require(resolved)
         tile = require_block(block)
         layout = _one_of(scale_layout, "scale_layout", tuple(LAYOUTS))
         return cls(

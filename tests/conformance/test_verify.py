@@ -41,7 +41,7 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize(("block", "layout", "contract"), LAYOUTS)
-@pytest.mark.parametrize("recipe", [*mxref.RECIPES, E5M2], ids=label)
+@pytest.mark.parametrize("recipe", ["floor", "rceil", "ceil", "even", E5M2], ids=label)
 def test_smoke_passes_the_reference(
     recipe: Any, block: tuple[int, int], layout: str, contract: int | None
 ) -> None:
@@ -60,7 +60,7 @@ def test_smoke_passes_the_reference(
     assert not any(result.verdict == "declined" for result in report.results)
 
 
-@pytest.mark.parametrize("recipe", [*mxref.RECIPES, E5M2], ids=label)
+@pytest.mark.parametrize("recipe", ["floor", "rceil", "ceil", "even", E5M2], ids=label)
 def test_full_passes_the_reference(recipe: Any) -> None:
     report = verify(partial(mxref.quantize, recipe=recipe), recipe=recipe, dtypes=BF16)
     assert report.passed, str(report)

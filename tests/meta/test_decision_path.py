@@ -8,7 +8,10 @@ import pytest
 import mxref
 
 PACKAGE = Path(mxref.__file__).parent
-FILES = ["bits.py", "casting.py", "blocks.py", "tiles.py", "formats.py", "recipes.py", "exact.py"]
+FILES = [
+    "bits.py", "casting.py", "blocks.py", "tiles.py", "formats.py", "recipes.py", "exact.py",
+    "rational.py",
+]  # fmt: skip
 DECISION_PATH = [PACKAGE / name for name in FILES] + sorted((PACKAGE / "rules").glob("*.py"))
 
 NAMES = {"log2", "exp2", "ldexp", "frexp", "log", "exp", "pow", "log10", "round_", "nextafter"}

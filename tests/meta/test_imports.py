@@ -79,12 +79,13 @@ ALLOWED = {
     "recipes": {"formats"},
     "bits": {"formats"},
     "rules": {"formats", "bits", "recipes", "rules"},
-    "casting": {"formats", "bits"},
+    "casting": {"formats", "bits", "recipes"},
     "tiles": {"formats"},
     "blocks": {"formats", "bits", "rules", "casting", "tiles", "recipes"},
     "layouts": {"formats", "tiles", "blocks", "layouts"},
-    "exact": {"formats", "recipes"},
     "vectors": {"formats", "tiles", "recipes", "blocks", "layouts", "vectors", "SPEC"},
+    "rational": {"formats"},
+    "exact": {"formats", "recipes", "rational"},
 }
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import mxref
 from mxref.testing import strategies as mx
 
-recipes = st.sampled_from(sorted(mxref.RECIPES))
+recipes = st.sampled_from(["ceil", "even", "floor", "rceil"])
 elements = st.sampled_from(["e4m3", "e5m2"])
 INTEGERS = {torch.bfloat16: torch.int16, torch.float16: torch.int16, torch.float32: torch.int32}
 MAXIMUM = {"e4m3": 448.0, "e5m2": 57344.0}

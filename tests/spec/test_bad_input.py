@@ -123,18 +123,3 @@ def test_a_wrong_call_names_argument_value_and_what_is_allowed(call, error, word
         call()
     for word in words:
         assert word in str(caught.value)
-
-
-@pytest.mark.parametrize("axis", [axis for axis in mxref.recipes.AXES if axis != "round"])
-def test_axis_values_that_are_not_built_say_so(axis):
-    defaults = mxref.Recipe()
-    for value in mxref.recipes.AXES[axis]:
-        if value == getattr(defaults, axis):
-            continue
-        recipe = mxref.Recipe(**{axis: value})
-        for call in (
-            lambda recipe=recipe: mxref.quantize(X, recipe),
-            lambda recipe=recipe: exact.quantize_block([0], "bf16", recipe),
-        ):
-            with pytest.raises(NotImplementedError, match=axis):
-                call()

@@ -10,7 +10,9 @@ from mxref import exact
 from mxref.formats import ELEMENTS, INPUTS
 
 RECIPES = [
-    replace(recipe, element=element) for recipe in mxref.RECIPES.values() for element in ELEMENTS
+    replace(mxref.RECIPES[name], element=element)
+    for name in ("floor", "rceil", "ceil", "even")
+    for element in ELEMENTS
 ]
 INTEGERS = {16: torch.int16, 32: torch.int32}
 

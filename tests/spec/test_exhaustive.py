@@ -48,7 +48,7 @@ def expected_bytes(amax: torch.Tensor, name: str, element: str) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("element", list(ELEMENTS))
-@pytest.mark.parametrize("name", list(mxref.RECIPES))
+@pytest.mark.parametrize("name", ["floor", "rceil", "ceil", "even"])
 def test_scale_byte_of_every_amax(name, element):
     recipe = mxref.Recipe(round=name, element=element)
     count = 0
