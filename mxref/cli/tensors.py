@@ -114,7 +114,7 @@ def ask(subject: Subject, piece: Tensor, tally: Tally) -> None:
     except Wrong as error:
         tally.malformed = str(error)
         return
-    expected = judging.expected(x)
+    expected = judging.expected(x, actual)
     tally.compared += x.numel()
     tally.scale_wrong += int((actual.scale != expected.scale).sum())
     tally.payload_wrong += int(_differ(actual, expected, subject).sum())
