@@ -169,10 +169,8 @@ class Report:
     def __str__(self) -> str:
         claims = " ".join(f"{key}={value}" for key, value in self.claims.items())
         lines = [f"{self.target}  {claims}", "", *_table(self.results), ""]
-        lines += [f"declined: {each}" for each in self.not_claimed]
-        lines += [f"not run: {', '.join(found)}: {why}" for why, found in self._not_run().items()]
-        if self.not_claimed or self.not_run:
-            lines.append("")
+        if notes := self.notes():
+            lines += [*notes, ""]
         for failure in self.failures:
             lines += [str(failure), ""]
         if self.failures and self.failures[0].reproducer:
@@ -180,12 +178,13 @@ class Report:
         lines.append(f"{self.verdict} ({self.seconds:.1f} s)")
         return "\n".join(lines)
 
-    def _not_run(self) -> dict[str, list[str]]:
-        """The checks that were not run, by reason."""
+    def notes(self) -> list[str]:
+        """What the verdict does not speak of: claims not made, and checks not run, by reason."""
         reasons: dict[str, list[str]] = {}
         for each in self.not_run:
             reasons.setdefault(each.reason, []).append(str(each))
-        return reasons
+        lines = [f"declined: {each}" for each in self.not_claimed]
+        return lines + [f"not run: {', '.join(found)}: {why}" for why, found in reasons.items()]
 
 
 def _table(results: tuple[CheckResult, ...]) -> list[str]:
