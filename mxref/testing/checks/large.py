@@ -15,14 +15,17 @@ from mxref.testing.reference import stored
 
 SIDE = 1 << 15
 BAND = 256
-"""Rows that are made and judged at a time. 2^31 elements are a multiple of 5 bands and 1 band
-more, so that the band read in place of another one is not like it."""
+"""Rows that are made and judged at a time."""
+
+TURN = 129
+"""Columns by which each band is turned against the one before: odd, so that no two bands are alike
+in their payload, and a band read in place of another one is seen."""
 
 BANDS = (1 << 31) // (SIDE * BAND) + 3
 
 
 def inputs(setting: Setting) -> Iterator[Tensor]:
-    """Bands of numbers whose exponent changes from band to band, 2^31 elements and three more."""
+    """The same numbers in every band, turned a bit more each time: 2^31 elements, three bands."""
     side, band = (-(-size // setting.step) * setting.step for size in (SIDE, BAND))
     require_memory(setting, BANDS * band * side)
     x = torch.empty((BANDS * band, side), dtype=setting.dtype, device=setting.claims.device)
@@ -30,7 +33,7 @@ def inputs(setting: Setting) -> Iterator[Tensor]:
     patterns = scattered(setting, (band, side), 220).view(integer)
     for number in range(BANDS):
         rows = slice(number * band, (number + 1) * band)
-        x.view(integer)[rows] = patterns - ((number % 5) << setting.fmt.mantissa_bits)
+        x.view(integer)[rows] = patterns.roll(number * TURN % side, 1)
     yield x
 
 
