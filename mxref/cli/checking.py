@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from mxref.cli.supervisor import Child, EndedError
+from mxref.cli.supervisor import BrokenDeviceError, Child, EndedError
 from mxref.testing import conformance
 from mxref.testing.check import Check, Setting
 from mxref.testing.claims import Claims
@@ -48,6 +48,8 @@ def _on_dtype(
                 if check is checks[0] and outcome.verdict == DECLINED:
                     _leave(found, waiting, dtype, DTYPE_DECLINED)
                     return False
+        except BrokenDeviceError:
+            continue  # with a new child; it broke in a check that has its verdict
         except EndedError as error:
             found.keep(_ended(found, waiting[0], dtype, error))
             waiting, ends = waiting[1:], ends + 1

@@ -57,7 +57,26 @@ def _checks(connection: Connection, subject: Subject, items: list[tuple[torch.dt
     )
     for dtype, name in items:
         connection.send(("start",))
-        connection.send(("outcome", run.outcome(checks[name], Setting(subject.claims, dtype))))
+        outcome = run.outcome(checks[name], Setting(subject.claims, dtype))
+        connection.send(("outcome", outcome))
+        if outcome.failure is not None and is_broken(subject.claims.device):
+            connection.send(("broken",))
+            raise EOFError
+
+
+def is_broken(device: torch.device) -> bool:
+    """Whether an earlier error, an illegal address for example, has made the device useless here.
+
+    Every later call of this process would fail, whatever it does.
+    """
+    if device.type != "cuda":
+        return False
+    try:
+        torch.cuda.synchronize(device)
+        torch.zeros(1, device=device).item()
+    except RuntimeError:
+        return True
+    return False
 
 
 def _call(connection: Connection, subject: Subject, content: bytes) -> None:

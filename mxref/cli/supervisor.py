@@ -10,7 +10,9 @@ to the child                                from the child
                                             the target, ("outcome", Outcome)
 ("call", label, pickled tensor)             ("answer", pickled Answer), or ("refused" or
                                             "malformed", line)
-(anything)                                  ("interrupted",): the target raised KeyboardInterrupt
+(anything)                                  ("interrupted",): the target raised KeyboardInterrupt;
+                                            ("broken",) after an outcome: the device is of no
+                                            more use to this child
 ==========================================  ====================================================
 """
 
@@ -36,6 +38,10 @@ STARTING = 120
 
 class EndedError(Exception):
     """The child ended, or was ended for it gave no answer; the message is the reason."""
+
+
+class BrokenDeviceError(Exception):
+    """The child's device is of no more use to it; the next job gets a new child."""
 
 
 class Child:
@@ -105,6 +111,9 @@ class Child:
             message = ()
         if not message:
             raise EndedError(self._ended())
+        if message[0] == "broken":
+            self.stop()
+            raise BrokenDeviceError
         if message[0] == "interrupted":
             raise KeyboardInterrupt
         if message[0] == "wrong":

@@ -11,7 +11,12 @@ import torch
 from safetensors.torch import save_file
 
 import mxref
-from mxref.cli.supervisor import exit_name
+from mxref.cli import checking
+from mxref.cli.child import is_broken
+from mxref.cli.supervisor import BrokenDeviceError, exit_name
+from mxref.testing import CheckResult, Failure, conformance
+from mxref.testing.claims import Claims
+from mxref.testing.run import Outcome
 from tests.cli.cli_call import call
 
 TARGETS = "tests.cli.crashing_targets"
@@ -55,7 +60,8 @@ def test_exit_code_0_of_a_target_is_not_that_of_the_command():
     assert ran.returncode == 1, ran.stderr
     assert "the process ended with exit code 0 during check matrices" in ran.stdout
     assert "does not conform" in ran.stdout.splitlines()[-1]
-    assert "payload_table" not in ran.stdout  # three ends, then the dtype is left
+    assert ran.stdout.count("during check") >= 3
+    assert "3 checks in a row ended the process" in ran.stdout
     assert ran.stderr == ""
 
 
@@ -124,6 +130,42 @@ def test_waivers_of_a_file_hold_on_the_command_line(tmp_path):
 def test_a_wrong_option_is_one_line(arguments, parts):
     line = call("verify", f"{TARGETS}:right", *arguments).wrong
     assert all(part in line for part in parts)
+
+
+class FakeChild:
+    """A child whose device breaks once, in the second check."""
+
+    def __init__(self, checks):
+        self.messages, self.jobs, self.broke = [], [], False
+        self.checks = checks
+
+    def send(self, kind, label, items):
+        self.jobs.append([name for _, name in items])
+        self.messages = []
+        for dtype, name in items:
+            result = CheckResult(name, "passed", 1, 1, dtype=str(dtype))
+            failure = Failure(name, "illegal address") if name == self.checks[1] else None
+            self.messages += [("start",), ("outcome", Outcome(result, failure))]
+            if failure and not self.broke:
+                self.messages.append(("broken",))
+
+    def receive(self):
+        message = self.messages.pop(0)
+        if message == ("broken",):
+            self.broke = True
+            raise BrokenDeviceError
+        return message
+
+
+def test_a_broken_device_costs_a_child_and_no_other_check():
+    claims = Claims.of(recipe="rceil", dtypes=(torch.bfloat16,), level="smoke")
+    names = [check.name for check in conformance.select("smoke")]
+    child = FakeChild(names)
+    report = checking.run(child, "t", claims, lambda *_: None)
+    assert [each.check for each in report.results] == names
+    assert [each.check for each in report.failures] == [names[1]]
+    assert child.jobs == [names[:1], names[1:], names[2:]]
+    assert not is_broken(torch.device("cpu"))
 
 
 def test_ends_have_names():
