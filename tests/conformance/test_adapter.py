@@ -9,8 +9,10 @@ from torch import Tensor
 
 import mxref
 from mxref.testing import Adapter, verify
+from mxref.testing.check import Setting
+from mxref.testing.checks import edge_blocks, nonfinite, subnormals, thresholds
 from mxref.testing.claims import Claims
-from mxref.testing.reference import flushed, reference
+from mxref.testing.reference import flushed, reference, verdicts
 
 BF16 = (torch.bfloat16,)
 
@@ -224,6 +226,20 @@ def test_two_verdicts_tell_a_wrong_scale_from_wrong_elements() -> None:
     only = smoke(Payload(), "thresholds").failures[0]
     assert only.from_input.startswith("0 of ")
     assert only.own_scales != "conforms"
+
+
+@pytest.mark.parametrize("block", [(1, 32), (32, 1), (32, 32)])
+@pytest.mark.parametrize("recipe", ["floor", "rceil", "ceil", "even"])
+def test_both_verdicts_agree_on_right_bytes(recipe: str, block: tuple[int, int]) -> None:
+    """Else the second verdict could blame a payload for nothing."""
+    for flushes in (False, True):
+        claims = Claims.of(
+            recipe=recipe, block=block, level="smoke", nan="strict", flushes_subnormals=flushes
+        )
+        for check in (edge_blocks, nonfinite, subnormals, thresholds):
+            for x in check.inputs(Setting(claims, torch.float32)):
+                found = verdicts(x, reference(x, claims), claims)
+                assert (found.from_input, found.own_scales) == ("conforms", "conforms")
 
 
 @pytest.mark.parametrize(("order", "claimed"), [("row", "col"), ("col", "row")])

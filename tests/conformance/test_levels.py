@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import _mxref_pytest
 import mxref
 from mxref.formats import FP32
 from mxref.testing import Adapter, conformance_tests, verify
@@ -20,6 +22,7 @@ from mxref.testing.conformance import select
 from mxref.testing.judge import Judge, Wrong
 from mxref.testing.run import Run
 from mxref.testing.timelimit import OutOfTimeError, time_limit
+from tests.cli.cli_call import call
 
 BF16, FP = torch.bfloat16, torch.float32
 BLOCKS = [(1, 32), (32, 1), (32, 32)]
@@ -229,6 +232,37 @@ def test_fuzz_has_a_test_for_each_worker_with_a_seed_of_its_own(
     assert names == ["bfloat16-matrices", *[f"bfloat16-fuzz{n}" for n in ("", "-1", "-2")]]
     assert [case.values[0].part for case in found] == [0, 0, 1, 2]
     assert found[1].values[0].name == found[3].values[0].name == "bfloat16-fuzz"
+
+
+def test_an_option_goes_before_the_file_and_an_absent_device_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_mxref_pytest, "OPTIONS", {"level": "smoke", "seed": 9, "timeout": 4})
+    found = cases(conformance_tests(Right(), level="full"))
+    assert len(found) == len(select("smoke"))
+    suite = found[0].values[0].suite
+    assert (suite.claims.level, suite.claims.seed, suite.limit) == ("smoke", 9, 4)
+    monkeypatch.setattr(_mxref_pytest, "OPTIONS", {"device": "cuda:77"})
+    with pytest.raises(ValueError, match="device='cuda:77'"):
+        conformance_tests(Right())
+
+
+@pytest.mark.parametrize(
+    ("level", "limit"), [("smoke", 300), ("full", 300), ("exhaustive", 0), ("fuzz", 360)]
+)
+def test_each_level_has_its_time_limit(
+    level: str, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_mxref_pytest, "OPTIONS", {})
+    assert cases(conformance_tests(Right(), level=level))[0].values[0].suite.limit == limit
+
+
+def test_fuzz_without_hypothesis_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'mxref\[verify\]'"):
+        verify(mxref.quantize, recipe="rceil", level="fuzz")
+    outcome = call("verify", "mxref:quantize", "--level", "fuzz")
+    assert outcome.wrong == ("mxref: level 'fuzz' needs Hypothesis: pip install 'mxref[verify]'\n")
 
 
 def test_conformance_tests_wants_an_object() -> None:
