@@ -3,8 +3,11 @@
 Started by `mxref.cli.supervisor`, which says what each message means.
 """
 
+import multiprocessing
+import os
 import pickle
 import signal
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -28,6 +31,7 @@ def serve(connection: Connection, choice: Choice, arguments: dict[str, Any]) -> 
     """
     # Control-C reaches the whole group: the parent decides, and ends this process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         found = _subjects(choice, arguments)
         connection.send(("ready", {each.label: each.claims for each in found}))
@@ -41,6 +45,14 @@ def serve(connection: Connection, choice: Choice, arguments: dict[str, Any]) -> 
         connection.send(("interrupted",))
     except (EOFError, BrokenPipeError):
         return
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot end this process, and a target may run forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _subjects(choice: Choice, arguments: dict[str, Any]) -> list[Subject]:

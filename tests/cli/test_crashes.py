@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,40 @@ def test_exit_code_0_of_a_target_is_not_that_of_the_command():
     assert ran.stdout.count("during check") >= 3
     assert "3 checks in a row ended the process" in ran.stdout
     assert ran.stderr == ""
+
+
+def test_a_killed_command_leaves_no_child(tmp_path):
+    (tmp_path / "stays.py").write_text(
+        "import os, pathlib, time\n"
+        "def quantize(x):\n"
+        "    pathlib.Path('pid').write_text(str(os.getpid()))\n"
+        "    time.sleep(600)\n"
+    )
+    root = Path(mxref.__file__).parents[1]
+    command = [sys.executable, "-m", "mxref", "verify", "stays:quantize"]
+    parent = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(root)})
+    pid = tmp_path / "pid"
+    assert within(60, lambda: pid.exists() and pid.read_text())
+    parent.kill()
+    parent.wait()
+    assert within(20, lambda: not is_running(int(pid.read_text())))
+
+
+def within(seconds, happened):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not happened():
+        time.sleep(0.1)
+    return happened()
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    # where nobody has waited for it yet, it is a zombie
+    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 def test_a_module_that_ends_the_process_is_a_wrong_call(tmp_path, monkeypatch):
