@@ -1,9 +1,6 @@
 """Levels exhaustive and fuzz: what they ask for, that they catch, and what they need."""
 
-import os
-import signal
 import sys
-import threading
 import time
 from typing import Any
 
@@ -21,7 +18,6 @@ from mxref.testing.claims import Claims
 from mxref.testing.conformance import select
 from mxref.testing.judge import Judge, Wrong
 from mxref.testing.run import Run
-from mxref.testing.timelimit import OutOfTimeError, time_limit
 from tests.cli.cli_call import call
 
 BF16, FP = torch.bfloat16, torch.float32
@@ -272,32 +268,3 @@ def test_conformance_tests_wants_an_object() -> None:
         conformance_tests(Right(), level="fast")
     with pytest.raises(TypeError, match="waivers=3"):
         conformance_tests(Right(), waivers=3)  # type: ignore[arg-type]
-
-
-def test_a_time_limit_gives_the_timer_back() -> None:
-    rang: list[int] = []
-    before = signal.signal(signal.SIGALRM, lambda *_: rang.append(1))
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 100)
-        with pytest.raises(OutOfTimeError, match=r"no answer within 0.05 s"), time_limit(0.05):
-            time.sleep(60)
-        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 100
-        os.kill(os.getpid(), signal.SIGALRM)
-        assert rang == [1]
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def test_outside_of_the_main_thread_there_is_no_limit() -> None:
-    done = []
-
-    def work() -> None:
-        with time_limit(0.01):
-            time.sleep(0.05)
-        done.append(True)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert done == [True]
