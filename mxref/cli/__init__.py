@@ -10,7 +10,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run `mxref` with the arguments (those of the process by default); returns the exit code.
 
     0: done, or the target conforms. 1: it does not. 2: the call or the target is wrong, or the
-    extra `verify` is not installed. 130: interrupted.
+    extra `verify` is not installed. 130: interrupted. `verify` starts a child process that imports
+    the main module again: a script calls this under `if __name__ == "__main__"`.
     """
     try:
         from mxref.cli.app import run

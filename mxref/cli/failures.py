@@ -17,6 +17,8 @@ def show(failure: Failure, element: ElementFormat = ELEMENTS["e4m3"]) -> None:
     screen.plain(f"\nfailed: {failure.check}{dtype}{where}: {failure.message}")
     if failure.expected is not None and failure.actual is not None:
         _show_block(failure, failure.expected, failure.actual, element)
+    for line in failure.verdict_lines():
+        screen.plain(line)
     if failure.reproducer:
         screen.plain("\nreproducer:\n")
         screen.plain(failure.reproducer.rstrip("\n"))

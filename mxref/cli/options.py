@@ -13,9 +13,9 @@ from mxref import layouts
 from mxref.cli.errors import WrongCallError, one_line, unknown
 from mxref.formats import BLOCKS, INPUTS
 from mxref.recipes import RECIPES
+from mxref.testing.claims import LEVELS as LEVELS
 from mxref.tiles import Block
 
-LEVELS = ("smoke", "full")
 CONTRACTS = ("-1", "-2")
 _BLOCK_NAMES = {f"{rows}x{columns}": (rows, columns) for rows, columns in BLOCKS}
 
@@ -34,6 +34,9 @@ class Choice:
     level: str | None = None
     multiple_of: int | None = None
     seed: int = 0
+    timeout: int = 300
+    fuzz_seconds: int = 60
+    waivers: str | None = None
 
 
 def one_of(option: str, value: str | None, allowed: Sequence[str]) -> str | None:

@@ -12,7 +12,7 @@ from mxref.cli.options import block_name
 from mxref.cli.subjects import NotRun
 from mxref.formats import ELEMENTS, ElementFormat
 from mxref.recipes import RECIPES
-from mxref.testing.report import DECLINED, FAILED, PASSED, CheckResult, Report
+from mxref.testing.report import DECLINED, FAILED, PASSED, WAIVED, CheckResult, Report
 
 _COLUMNS = ("check", "dtype", "blocks", "elements", "seconds", "verdict", "detail")
 _NUMBERS = ("blocks", "elements", "seconds", "passed", "declined", "failed")
@@ -27,6 +27,8 @@ def show_one(report: Report) -> None:
     blocks, elements, seconds = _sums(report)
     table.add_row("all", "", f"{blocks:,}", f"{elements:,}", f"{seconds:.1f}", "", "")
     screen.results().print(table)
+    for line in report.notes():
+        screen.plain(line)
     _show_failures(report)
     screen.plain("")
     screen.plain(verdict(report))
@@ -60,7 +62,7 @@ def show_all(reports: Sequence[Report], not_run: Sequence[NotRun]) -> None:
 def verdict(report: Report) -> str:
     """The verdict in one line, with the claims it holds for or the reason why it fails."""
     claims = report.claims
-    if not report.answered:
+    if not report.answered and not report.failures:
         return (
             f"{report.target} does not conform: no contiguous 2-D matrix of any dtype was answered"
             f"{_last_detail(report)}"
@@ -70,7 +72,8 @@ def verdict(report: Report) -> str:
         return f"{report.target} does not conform: {', '.join(names)}"
     recipe, block = _shown(claims["recipe"]), block_name(claims["block"])
     said = f"{recipe}, block {block}, {claims['scale_layout']} scales"
-    return f"{report.target} conforms: {said}, level {claims['level']}, {report.spec}"
+    waived = f", {report.counts[WAIVED]} failed and waived" if report.counts[WAIVED] else ""
+    return f"{report.target} conforms: {said}, level {claims['level']}, {report.spec}{waived}"
 
 
 def _shown(label: str) -> str:

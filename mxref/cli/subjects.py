@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from mxref.cli.errors import WrongCallError, one_line
 from mxref.cli.options import Choice, block_name
 from mxref.formats import INPUTS
 from mxref.testing import targets
+from mxref.testing.adapter import CLAIMS, Adapter
 from mxref.testing.claims import INPUT_FORMATS, Claims
+from mxref.testing.judge import describe
 
 NOTHING = (
     "no kernel is registered (entry points in the group mxref.targets): name a target, "
@@ -25,10 +27,6 @@ class Subject:
     fn: Callable[..., Any]
     claims: Claims
 
-    def arguments(self) -> dict[str, Any]:
-        """The claims as keyword arguments of `mxref.testing.verify`."""
-        return {each.name: getattr(self.claims, each.name) for each in fields(self.claims)}
-
 
 @dataclass(frozen=True)
 class NotRun:
@@ -39,7 +37,16 @@ class NotRun:
 
 
 def named(choice: Choice, target: str) -> Subject:
-    """The function that the call names, under the claims that its options make."""
+    """What the call names, under its claims: those of an Adapter, or those that the options make.
+
+    An Adapter's claims stand where the options say nothing.
+    """
+    try:
+        fn = targets.load(target)
+    except ValueError as error:
+        raise WrongCallError(one_line(error)) from error
+    if isinstance(fn, Adapter) or (isinstance(fn, type) and issubclass(fn, Adapter)):
+        return _adapter(choice, target, fn)
     claims = _claims(
         choice,
         recipe=choice.recipe or "rceil",
@@ -49,10 +56,29 @@ def named(choice: Choice, target: str) -> Subject:
         dtypes=choice.dtypes or tuple(INPUT_FORMATS),
         level=choice.level or "full",
     )
+    return Subject(target, fn, claims)
+
+
+def _adapter(choice: Choice, target: str, found: Adapter | type[Adapter]) -> Subject:
+    given = {
+        "recipe": choice.recipe,
+        "block": choice.block,
+        "scale_layout": choice.scale_layout,
+        "contract": choice.contract,
+        "dtypes": choice.dtypes,
+        "multiple_of": choice.multiple_of,
+    }
+    changed = {name: value for name, value in given.items() if value is not None}
     try:
-        return Subject(target, targets.load(target), claims)
-    except ValueError as error:
-        raise WrongCallError(one_line(error)) from error
+        adapter = found() if isinstance(found, type) else found
+    except Exception as error:
+        raise WrongCallError(f"target={target!r}: {one_line(describe(error))}") from error
+    claims = {**{name: getattr(adapter, name) for name in CLAIMS}, **changed}
+    if choice.device != "cpu":
+        claims["device"] = choice.device
+    device = claims.pop("device")
+    label = f"{target}()" if isinstance(found, type) else target
+    return Subject(label, adapter, _claims(choice, device, level=choice.level or "full", **claims))
 
 
 def registered() -> list[Any]:
@@ -123,10 +149,16 @@ def _contract(claims: dict[str, Any]) -> int | None:
     return fixed.get(claims["block"]) if given is None else given
 
 
-def _claims(choice: Choice, **rest: Any) -> Claims:
+def _claims(choice: Choice, device: object = None, **rest: Any) -> Claims:
     try:
         return Claims.of(
-            device=choice.device, multiple_of=choice.multiple_of or 32, seed=choice.seed, **rest
+            **{
+                "device": device or choice.device,
+                "multiple_of": choice.multiple_of or 32,
+                "seed": choice.seed,
+                "fuzz_seconds": choice.fuzz_seconds,
+                **rest,
+            }
         )
     except (ValueError, TypeError) as error:
         # the option has the argument's name

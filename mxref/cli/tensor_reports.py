@@ -7,7 +7,7 @@ from typing import Any
 from mxref.cli import screen, tensors
 from mxref.cli.figures import Figures
 from mxref.cli.options import dtype_name
-from mxref.cli.subjects import NotRun, Subject
+from mxref.cli.subjects import NotRun
 from mxref.cli.tensors import RULES, Row
 
 _FIGURES = ("SQNR dB", "saturated", "flushed")
@@ -16,7 +16,7 @@ _VERDICTS = ("equal", "different", "declined", "not asked")
 
 def show(
     rows: Sequence[Row],
-    subjects: Sequence[Subject],
+    labels: Sequence[str],
     skipped: Mapping[str, int],
     not_run: Sequence[NotRun],
 ) -> None:
@@ -24,20 +24,20 @@ def show(
     _show_tensors(rows)
     screen.plain("")
     table = screen.table("target", *_VERDICTS, "verdict", numbers=_VERDICTS)
-    for subject in subjects:
-        found = [row.tallies[subject.label].verdict for row in rows]
-        good = tensors.passed(rows, [subject])
+    for label in labels:
+        found = [row.tallies[label].verdict for row in rows]
+        good = tensors.passed(rows, [label])
         counts = [str(found.count(verdict)) for verdict in _VERDICTS]
-        table.add_row(subject.label, *counts, "conforms" if good else "does not conform")
+        table.add_row(label, *counts, "conforms" if good else "does not conform")
     for each in not_run:
         table.add_row(each.name, *[""] * len(_VERDICTS), f"not run: {each.reason}")
     screen.results().print(table)
-    for subject in subjects:
-        _show_reason(rows, subject)
+    for label in labels:
+        _show_reason(rows, label)
     left_out = ", ".join(f"{count} of {why}" for why, count in sorted(skipped.items()))
     count = sum(skipped.values())
     elements = tensors.totals(rows)[RULES[0]].elements
-    good = tensors.passed(rows, subjects)
+    good = tensors.passed(rows, labels)
     screen.plain(
         f"\n{len(rows)} tensors, {elements:,} elements; {count} skipped"
         + (f" ({left_out})" if count else "")
@@ -103,11 +103,11 @@ def _share(count: int, share: float) -> str:
     return f"{100 * share:.4f} %" if count else "0"
 
 
-def _show_reason(rows: Sequence[Row], subject: Subject) -> None:
+def _show_reason(rows: Sequence[Row], label: str) -> None:
     """The first tensor that this target did not answer with equal bytes, and why."""
     for row in rows:
-        tally = row.tallies[subject.label]
+        tally = row.tallies[label]
         if tally.verdict in ("different", "declined"):
             name = screen.printable(row.entry.name)
-            screen.plain(f"{subject.label}: {name}: {tally.verdict}: {tally.detail}")
+            screen.plain(f"{label}: {name}: {tally.verdict}: {tally.detail}")
             return

@@ -1,6 +1,6 @@
 """`mxref verify --tensors`: targets judged on the tensors of a checkpoint, one piece at a time."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,7 @@ from mxref.cli.checkpoint import Checkpoint, Entry
 from mxref.cli.errors import WrongCallError
 from mxref.cli.figures import Figures, measure
 from mxref.cli.options import dtype_name
-from mxref.cli.subjects import Subject
-from mxref.testing.answer import Answer
-from mxref.testing.diff import is_nan_code
+from mxref.testing.diff import payload_differs
 from mxref.testing.judge import Judge, Refused, Wrong
 from mxref.tiles import Block
 
@@ -74,27 +72,27 @@ class Row:
 def judge(
     checkpoint: Checkpoint,
     entries: Iterable[Entry],
-    subjects: Sequence[Subject],
+    judges: Mapping[str, Judge],
     block: Block,
     started: Callable[[Entry, int], None],
 ) -> list[Row]:
-    """Every entry through the reference and through every target; `started` hears of each piece."""
+    """Every entry through the reference and every target; `started` hears of each piece."""
     rows = []
     for entry in entries:
-        row = Row(entry, tallies={subject.label: Tally() for subject in subjects})
+        row = Row(entry, tallies={label: Tally() for label in judges})
         for piece in checkpoint.pieces(entry):
             for rule in RULES:
                 row.figures[rule].add(measure(piece, quantize(piece, rule, block=block), block))
-            for subject in subjects:
-                ask(subject, piece, row.tallies[subject.label])
+            for label, judging in judges.items():
+                ask(judging, piece, row.tallies[label])
             started(entry, piece.numel())
         rows.append(row)
     return rows
 
 
-def ask(subject: Subject, piece: Tensor, tally: Tally) -> None:
+def ask(judging: Judge, piece: Tensor, tally: Tally) -> None:
     """Add to the tally what the target answers to a piece; no further piece once it has refused."""
-    claims = subject.claims
+    claims = judging.claims
     if piece.dtype not in claims.dtypes or tally.refused or tally.malformed:
         return
     x = piece
@@ -103,7 +101,6 @@ def ask(subject: Subject, piece: Tensor, tally: Tally) -> None:
         x = piece.reshape(-1, piece.shape[-1])
     elif piece.dim() == 1:
         return
-    judging = Judge(subject.fn, claims)
     x = x.to(claims.device)
     # the target gets its own copy: it may write into its input
     try:
@@ -114,21 +111,10 @@ def ask(subject: Subject, piece: Tensor, tally: Tally) -> None:
     except Wrong as error:
         tally.malformed = str(error)
         return
-    expected = judging.expected(x)
+    expected = judging.expected(x, actual)
     tally.compared += x.numel()
     tally.scale_wrong += int((actual.scale != expected.scale).sum())
-    tally.payload_wrong += int(_differ(actual, expected, subject).sum())
-
-
-def _differ(actual: Answer, expected: Answer, subject: Subject) -> Tensor:
-    """Which payload bytes differ; any NaN equals any other unless the claims are strict."""
-    different = actual.payload != expected.payload
-    if subject.claims.nan == "strict":
-        return different
-    both = is_nan_code(actual.payload, subject.claims.element) & is_nan_code(
-        expected.payload, subject.claims.element
-    )
-    return different & ~both
+    tally.payload_wrong += int(payload_differs(actual.payload, expected.payload, claims).sum())
 
 
 def totals(rows: Sequence[Row]) -> dict[str, Figures]:
@@ -140,11 +126,9 @@ def totals(rows: Sequence[Row]) -> dict[str, Figures]:
     return summed
 
 
-def passed(rows: Sequence[Row], subjects: Sequence[Subject]) -> bool:
+def passed(rows: Sequence[Row], labels: Iterable[str]) -> bool:
     """Whether no answer differs and every target has answered at least one tensor."""
-    verdicts = {
-        subject.label: [row.tallies[subject.label].verdict for row in rows] for subject in subjects
-    }
+    verdicts = {label: [row.tallies[label].verdict for row in rows] for label in labels}
     return all("different" not in found and "equal" in found for found in verdicts.values())
 
 

@@ -6,20 +6,24 @@ from typing import Annotated, Any
 import typer
 
 import mxref
-from mxref.cli import options, reports, tensor_reports
+from mxref.cli import checking, options, reports, tensor_reports
 from mxref.cli import tensors as checkpoints
 from mxref.cli.checkpoint import opened
+from mxref.cli.errors import WrongCallError
 from mxref.cli.options import Choice, JsonFile
 from mxref.cli.progress import bar
-from mxref.cli.subjects import NotRun, Subject, kernels, named
-from mxref.testing import verify as judge
+from mxref.cli.subjects import NotRun, kernels
+from mxref.cli.supervisor import Child, RemoteJudge
+from mxref.testing.conformance import known_ids, require_level
 from mxref.testing.report import Report
+from mxref.testing.waivers import Waivers
 
 Target = Annotated[
     str | None,
     typer.Argument(
         metavar="TARGET",
-        help="package.module:function, x -> (payload, scale); left out, the registered kernels.",
+        help="package.module:name, a function x -> (payload, scale) or an Adapter; left out, the "
+        "registered kernels.",
     ),
 ]
 RecipeName = Annotated[
@@ -39,7 +43,8 @@ Level = Annotated[
     str | None,
     typer.Option(
         "--level",
-        help="smoke (registered kernels: every pair of choices) or full (a target: everything).",
+        help="smoke (registered kernels: every pair of choices), full (a target: everything), "
+        "exhaustive or fuzz.",
     ),
 ]
 MultipleOf = Annotated[
@@ -48,6 +53,15 @@ MultipleOf = Annotated[
 Seed = Annotated[str, typer.Option("--seed", metavar="N", help="Seed of the random inputs.")]
 Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write the reports as JSON.")
+]
+Timeout = Annotated[
+    str, typer.Option("--timeout", metavar="N", help="Seconds for one call; 0 for any time.")
+]
+FuzzSeconds = Annotated[
+    str, typer.Option("--fuzz-seconds", metavar="N", help="Budget of level fuzz for each dtype.")
+]
+WaiversFile = Annotated[
+    str | None, typer.Option("--waivers", metavar="FILE", help="Known failures of TARGET (TOML).")
 ]
 Tensors = Annotated[
     str | None,
@@ -66,6 +80,9 @@ def verify(
     level: Level = None,
     multiple_of: MultipleOf = None,
     seed: Seed = "0",
+    timeout: Timeout = "300",
+    fuzz_seconds: FuzzSeconds = "60",
+    waivers: WaiversFile = None,
     json: Json = None,
     tensors: Tensors = None,
 ) -> None:
@@ -81,25 +98,48 @@ def verify(
         level=options.one_of("--level", level, options.LEVELS),
         multiple_of=options.integer("--multiple-of", multiple_of, least=1),
         seed=options.integer("--seed", seed, least=0) or 0,
+        timeout=options.integer("--timeout", timeout, least=0) or 0,
+        fuzz_seconds=options.integer("--fuzz-seconds", fuzz_seconds, least=1) or 1,
+        waivers=_waivers_file(waivers, target, tensors),
     )
+    _require_level(choice.level)
     out = JsonFile(json, tensors)
     passed = _on_checks(choice, out) if tensors is None else _on_tensors(tensors, choice, out)
     raise typer.Exit(0 if passed else 1)
 
 
-def _named(choice: Choice) -> tuple[list[Subject], list[NotRun]]:
-    return [named(choice, choice.target or "")], []
+def _require_level(level: str | None) -> None:
+    try:
+        require_level(level or "")
+    except ModuleNotFoundError as error:
+        raise WrongCallError(str(error)) from None
+
+
+def _waivers_file(path: str | None, target: str | None, tensors: str | None) -> str | None:
+    if path is not None and (target is None or tensors is not None):
+        raise WrongCallError(f"--waivers={path!r}: for the checks of one TARGET")
+    if path is not None:
+        _waivers(path)
+    return path
+
+
+def _waivers(path: str) -> Waivers:
+    try:
+        return Waivers.load(path)
+    except ValueError as error:
+        raise WrongCallError(f"--waivers: {error}") from None
 
 
 def _on_checks(choice: Choice, out: JsonFile) -> bool:
-    found, not_run = kernels(choice) if choice.target is None else _named(choice)
+    not_run = kernels(choice)[1] if choice.target is None else []
     results: list[Report] = []
-    with bar(len(found)) as shown:
-        for subject in found:
-            shown.begin(subject.label)
-            results.append(
-                judge(subject.fn, name=subject.label, progress=shown.report, **subject.arguments())
-            )
+    with Child(choice) as child, bar(len(child.claims)) as shown:
+        for label, claims in child.claims.items():
+            shown.begin(label)
+            report = checking.run(child, label, claims, shown.report)
+            if choice.waivers is not None:
+                report = _waivers(choice.waivers).applied(report, known_ids(claims))
+            results.append(report)
             shown.end()
     if choice.target is None:
         reports.show_all(results, not_run)
@@ -114,20 +154,23 @@ def _on_tensors(path: str, choice: Choice, out: JsonFile) -> bool:
     block = choice.block or (1, 32)
     with opened(path, least_rank=1 if block[0] == 1 else 2) as checkpoint:
         # after the file, which is the more likely slip and the quicker to find
+        arguments: dict[str, Any] = {}
+        not_run: list[NotRun] = []
         if choice.target is None:
-            one = replace(choice, block=block, scale_layout=choice.scale_layout or "plain")
-            found, not_run = kernels(one, checkpoints.RULES, payload_orders=("row",))
-        else:
-            found, not_run = _named(choice)
+            choice = replace(choice, block=block, scale_layout=choice.scale_layout or "plain")
+            arguments = {"recipes": checkpoints.RULES, "payload_orders": ("row",)}
+            not_run = kernels(choice, **arguments)[1]
         entries = checkpoints.selected(checkpoint, choice.dtypes)
-        with bar(1) as shown:
+        with Child(choice, **arguments) as child, bar(1) as shown:
+            labels = list(child.claims)
+            judges = {each: RemoteJudge(child, each, child.claims[each]) for each in labels}
             shown.begin("", total=sum(entry.numel for entry in entries))
             rows = checkpoints.judge(
-                checkpoint, entries, found, block, lambda e, n: shown.advance(e.name, n)
+                checkpoint, entries, judges, block, lambda e, n: shown.advance(e.name, n)
             )
         skipped = dict(checkpoint.skipped)
-    tensor_reports.show(rows, found, skipped, not_run)
-    passed = checkpoints.passed(rows, found)
+    tensor_reports.show(rows, labels, skipped, not_run)
+    passed = checkpoints.passed(rows, labels)
     content = tensor_reports.as_json(rows, skipped)
     out.write(_content(passed, not_run, tensors={"file": path, **content}))
     return passed

@@ -1,20 +1,39 @@
 """What other repositories import to test a quantizer against the reference.
 
-`verify` judges a function on every check and gives a `Report`. `fuzz` draws inputs for as long as
-a budget lasts. `strategies` and `fleet` (these three need Hypothesis), `targets` and `cases` are
-modules of their own; importing this package loads torch only.
+`Adapter` is a quantizer with what it claims, `conformance_tests` makes pytest tests of one,
+`verify` judges a plain function; each check gives a verdict of its own, all of them a `Report`.
+`fuzz` draws inputs for as long as a budget lasts. `strategies` and `fleet` (these three need
+Hypothesis), `targets` and `cases` are modules of their own; importing this package loads torch
+only.
 """
 
 from typing import Any
 
+from mxref.testing.adapter import Adapter
 from mxref.testing.claims import LEVELS
 from mxref.testing.conformance import verify
-from mxref.testing.report import BlockBytes, CheckResult, Failure, Report
+from mxref.testing.report import BlockBytes, CheckResult, Failure, NotRun, Report
 
-__all__ = ["LEVELS", "BlockBytes", "CheckResult", "Failure", "Report", "fuzz", "verify"]
+__all__ = [
+    "LEVELS",
+    "Adapter",
+    "BlockBytes",
+    "CheckResult",
+    "Failure",
+    "NotRun",
+    "Report",
+    "conformance_tests",
+    "fuzz",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:
+    # the files that import pytest and Hypothesis are loaded where they are asked for
+    if name == "conformance_tests":
+        from mxref.testing.pytest_tests import conformance_tests
+
+        return conformance_tests
     if name == "fuzz":
         try:
             from mxref.testing.fuzzing import fuzz

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from mxref.formats import ElementFormat, InputFormat
 from mxref.testing.arrange import arrange
-from mxref.testing.claims import INPUT_FORMATS, LEVELS, Claims
+from mxref.testing.claims import INPUT_FORMATS, Claims
 from mxref.testing.judge import Judge, compare
 
-ELEMENTS_AT_ONCE = {"smoke": 1 << 19, "full": 1 << 22}
+ELEMENTS_AT_ONCE = {"smoke": 1 << 19, "full": 1 << 22, "exhaustive": 1 << 22, "fuzz": 1 << 19}
 """Elements of one matrix of blocks. Few large calls: in Triton's interpreter a call and each of
 its programs cost milliseconds, almost whatever their size."""
 
@@ -40,8 +40,8 @@ class Setting:
 
     @property
     def full(self) -> bool:
-        """Whether this is level full."""
-        return self.claims.level == "full"
+        """Whether this is level full, or exhaustive, which holds it."""
+        return self.claims.level in ("full", "exhaustive")
 
     @property
     def block_elements(self) -> int:
@@ -78,12 +78,21 @@ class Setting:
 Inputs = Callable[[Setting], Iterator[Tensor]]
 
 
+def always_claimed(claims: Claims) -> str:
+    """Most checks judge what every target claims."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Check:
-    """One check. `optional`: a target that raises here has declined, it has not failed."""
+    """One check. `optional`: a target that raises here has declined, it has not failed.
+
+    `not_claimed` gives the reason where the target does not claim what the check judges, else "".
+    """
 
     name: str
     inputs: Inputs
     judge: Callable[[Judge, Tensor], None] = compare
     optional: bool = False
-    levels: tuple[str, ...] = LEVELS
+    levels: tuple[str, ...] = ("smoke", "full", "exhaustive")
+    not_claimed: Callable[[Claims], str] = always_claimed

@@ -14,11 +14,16 @@ from mxref.layouts import LAYOUTS
 from mxref.recipes import Recipe, resolve
 from mxref.tiles import Block, require_block
 
-LEVELS = ("smoke", "full")
+LEVELS = ("smoke", "full", "exhaustive", "fuzz")
+"""Seconds, under a minute, every fp32 amax and tensors past 2^31 elements, a time budget."""
+
 MOST_MULTIPLE = 1024
 """A matrix of 40 x 40 such tiles still fits a small machine."""
 
 NAN_POLICIES = ("any", "strict")
+PAYLOAD_ORDERS = ("any", "row", "col")
+"""How a matrix of payload lies: row-major, column-major, or nothing claimed."""
+
 INPUT_FORMATS: dict[torch.dtype, InputFormat] = {
     getattr(torch, row.torch_dtype): row for row in INPUTS.values()
 }
@@ -38,6 +43,11 @@ class Claims:
     nan: str
     level: str
     seed: int
+    payload_order: str = "any"
+    flushes_subnormals: bool = False
+    deterministic: bool = True
+    exact_scales: bool = True
+    fuzz_seconds: int = 60
 
     @classmethod
     def of(
@@ -53,6 +63,11 @@ class Claims:
         nan: object = "any",
         level: object = "full",
         seed: object = 0,
+        payload_order: object = "any",
+        flushes_subnormals: object = False,
+        deterministic: object = True,
+        exact_scales: object = True,
+        fuzz_seconds: object = 60,
     ) -> "Claims":
         """The claims, or a ValueError or TypeError that names the argument and what is allowed."""
         resolved = resolve(recipe)
@@ -69,6 +84,11 @@ class Claims:
             nan=_one_of(nan, "nan", NAN_POLICIES),
             level=_one_of(level, "level", LEVELS),
             seed=_integer(seed, "seed", least=0),
+            payload_order=_one_of(payload_order, "payload_order", PAYLOAD_ORDERS),
+            flushes_subnormals=_flag(flushes_subnormals, "flushes_subnormals"),
+            deterministic=_flag(deterministic, "deterministic"),
+            exact_scales=_flag(exact_scales, "exact_scales"),
+            fuzz_seconds=_integer(fuzz_seconds, "fuzz_seconds", least=1),
         )
 
     @property
@@ -94,7 +114,37 @@ class Claims:
             "nan": self.nan,
             "level": self.level,
             "seed": self.seed,
+            "payload_order": self.payload_order,
+            "flushes_subnormals": self.flushes_subnormals,
+            "deterministic": self.deterministic,
+            "exact_scales": self.exact_scales,
         }
+
+    def not_claimed(self) -> tuple[str, ...]:
+        """What the target does not claim, a line each: the report repeats them as declined."""
+        lines = [
+            f"{str(dtype).removeprefix('torch.')}: not among dtypes"
+            for dtype in INPUT_FORMATS
+            if dtype not in self.dtypes
+        ]
+        if self.multiple_of > 1:
+            lines.append(f"other sizes than multiples of {self.step}: may be refused")
+        if self.nan == "any":
+            lines.append("one NaN code: any is taken (nan='any')")
+        if self.payload_order == "any":
+            lines.append("payload order: any strides are taken (payload_order='any')")
+        if self.flushes_subnormals:
+            lines.append(
+                "subnormal inputs: judged as zeros of their sign (flushes_subnormals=True)"
+            )
+        if not self.deterministic:
+            lines.append("the same bytes again: not judged (deterministic=False)")
+        if not self.exact_scales:
+            lines.append(
+                "exact scales: a scale may be one step off, the payload is judged under the "
+                "target's own scales (exact_scales=False)"
+            )
+        return tuple(lines)
 
 
 def _one_of(value: object, name: str, allowed: tuple[str, ...]) -> str:
@@ -103,6 +153,12 @@ def _one_of(value: object, name: str, allowed: tuple[str, ...]) -> str:
         raise TypeError(f"{name}={value!r}: expected one of {expected}, got {type(value).__name__}")
     if value not in allowed:
         raise ValueError(f"{name}={value!r}: expected one of {expected}")
+    return value
+
+
+def _flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: expected True or False")
     return value
 
 

@@ -1,24 +1,20 @@
 """verify: the conformance run. Every check of a level on every dtype, one report."""
 
-import platform
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mxref import SPEC, __version__
 from mxref.recipes import Recipe
-from mxref.testing.check import Check, Setting
+from mxref.testing.adapter import Adapter, FunctionAdapter
+from mxref.testing.check import Check
 from mxref.testing.checks import CHECKS
 from mxref.testing.claims import Claims
-from mxref.testing.judge import Judge, Refused, Wrong, describe
-from mxref.testing.report import DECLINED, FAILED, PASSED, CheckResult, Failure, Report
-from mxref.testing.reproducer import reproducer
-
-Progress = Callable[[str, int, int], None]
+from mxref.testing.report import NotRun, Report
+from mxref.testing.run import Progress, Run
+from mxref.testing.waivers import Waivers
 
 
 def verify(
@@ -33,7 +29,12 @@ def verify(
     multiple_of: int = 32,
     contract: int | None = None,
     nan: str = "any",
+    payload_order: str = "any",
+    flushes_subnormals: bool = False,
+    deterministic: bool = True,
+    exact_scales: bool = True,
     seed: int = 0,
+    fuzz_seconds: int = 60,
     progress: Progress | None = None,
     name: str | None = None,
     checks: Iterable[str] | None = None,
@@ -54,11 +55,17 @@ def verify(
         scale_layout: where the scale bytes lie, a name in `mxref.layouts.LAYOUTS`.
         dtypes: the input dtypes to try: bfloat16, float16, float32.
         device: where inputs are made and outputs have to be.
-        level: "smoke" (seconds) or "full" (every pair of value and scale byte; under a minute).
+        level: "smoke" (seconds), "full" (every pair of value and scale byte; under a minute),
+            "exhaustive" (every fp32 amax, a tensor past 2^31 elements) or "fuzz" (Hypothesis).
         multiple_of: sizes of the matrices that must be answered are multiples of it, and of 32.
         contract: -1 or -2 as in `mxref.layouts.encode`; a swizzled (32, 32) needs it.
         nan: "any" NaN code where NaN is expected, or "strict": exactly 0x7F.
+        payload_order: "row", "col", or "any" where it is not claimed.
+        flushes_subnormals: inputs below 2^-126 count as zeros of their sign.
+        deterministic: the same input gives the same bytes again.
+        exact_scales: False lets a finite scale be one step off; the payload is judged under it.
         seed: of the noise in the inputs, the same on every machine.
+        fuzz_seconds: the budget of level "fuzz" for each dtype.
         progress: called as progress(check, done, total) before each check and at the end.
         name: the target's name; "module:function" goes into reproducers as an import.
         checks: names of checks to run, default all of the level; `matrices` always runs.
@@ -66,6 +73,7 @@ def verify(
     Raises:
         TypeError, ValueError: a wrong argument, named with its value and what is allowed.
         NotImplementedError: an axis value of the recipe that is not built.
+        ModuleNotFoundError: level "fuzz" without Hypothesis.
 
     >>> import mxref
     >>> report = verify(mxref.quantize, recipe="rceil", level="smoke", checks=["edge_blocks"])
@@ -74,11 +82,11 @@ def verify(
     """
     if not callable(fn):
         raise TypeError(f"fn={fn!r}: expected a function x -> (payload, scale)")
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress={progress!r}: expected a function (check, done, total) or None")
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name={name!r}: expected a string or None")
-    claims = Claims.of(
+    adapter = FunctionAdapter(
+        fn,
+        target_name(fn) if name is None else name,
         recipe=recipe,
         block=block,
         scale_layout=scale_layout,
@@ -87,11 +95,60 @@ def verify(
         device=device,
         multiple_of=multiple_of,
         nan=nan,
-        level=level,
-        seed=seed,
+        payload_order=payload_order,
+        flushes_subnormals=flushes_subnormals,
+        deterministic=deterministic,
+        exact_scales=exact_scales,
     )
-    run = Run(fn, claims, target_name(fn) if name is None else name, select(claims.level, checks))
-    return run.report(progress)
+    claims = adapter.claims(level=level, seed=seed, fuzz_seconds=fuzz_seconds)
+    return judged(adapter, claims, checks=checks, progress=progress)
+
+
+def judged(
+    adapter: Adapter,
+    claims: Claims,
+    *,
+    checks: Iterable[str] | None = None,
+    progress: Progress | None = None,
+    waivers: str | None = None,
+) -> Report:
+    """The run itself: `verify`, `Adapter.verify` and the command line end here."""
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress={progress!r}: expected a function (check, done, total) or None")
+    require_level(claims.level)
+    kept = None if waivers is None else Waivers.load(waivers)
+    names = None if checks is None else _listed(checks)
+    run = Run(adapter, claims, adapter.target, select(claims.level, names))
+    report = run.report(progress, left_out(claims.level, run.checks))
+    return report if kept is None else kept.applied(report, known_ids(claims))
+
+
+def require_level(level: str) -> None:
+    """ModuleNotFoundError, one line, where what the level needs is not installed."""
+    if level == "fuzz" and find_spec("hypothesis") is None:
+        raise ModuleNotFoundError(
+            "level 'fuzz' needs Hypothesis: pip install 'mxref[verify]'", name="hypothesis"
+        )
+
+
+def known_ids(claims: Claims) -> tuple[str, ...]:
+    """The ids of all checks of all levels: dtype-check, as pytest and waivers name them."""
+    dtypes = [str(dtype).removeprefix("torch.") for dtype in claims.dtypes]
+    return tuple(f"{dtype}-{check.name}" for dtype in dtypes for check in CHECKS)
+
+
+def left_out(level: str, run: tuple[Check, ...]) -> tuple[NotRun, ...]:
+    """The checks that a call leaves out, by level or by name."""
+    return tuple(
+        NotRun(check.name, "", reason)
+        for check in CHECKS
+        if check not in run
+        for reason in [
+            "left out by checks="
+            if level in check.levels
+            else f"of level {' and '.join(check.levels)}"
+        ]
+    )
 
 
 def select(level: str, names: Iterable[str] | None = None) -> tuple[Check, ...]:
@@ -99,9 +156,7 @@ def select(level: str, names: Iterable[str] | None = None) -> tuple[Check, ...]:
     of_level = tuple(check for check in CHECKS if level in check.levels)
     if names is None:
         return of_level
-    if isinstance(names, str):
-        raise TypeError(f"checks={names!r}: expected a list of names")
-    wanted = list(names)
+    wanted = _listed(names)
     known = [check.name for check in of_level]
     for each in wanted:
         if each not in known:
@@ -112,115 +167,15 @@ def select(level: str, names: Iterable[str] | None = None) -> tuple[Check, ...]:
     return tuple(check for check in of_level if check is CHECKS[0] or check.name in wanted)
 
 
+def _listed(names: Iterable[str]) -> list[str]:
+    if isinstance(names, str):
+        raise TypeError(f"checks={names!r}: expected a list of names")
+    return list(names)
+
+
 def target_name(fn: object) -> str:
     """module:function where that names fn, else what Python calls it."""
     module, qualname = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
     if isinstance(module, str) and isinstance(qualname, str):
         return f"{module}:{qualname}"
     return f"a {type(fn).__name__}"
-
-
-@dataclass
-class Run:
-    """One target under its claims, through some checks; `stop` ends at the first failure."""
-
-    fn: Callable[[Tensor], Any]
-    claims: Claims
-    name: str
-    checks: tuple[Check, ...]
-    stop: bool = False
-    results: list[CheckResult] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-
-    def report(self, progress: Progress | None = None) -> Report:
-        """Run all checks on all dtypes."""
-        total = len(self.checks) * len(self.claims.dtypes)
-        answered = False
-        for number, dtype in enumerate(self.claims.dtypes):
-            setting = Setting(self.claims, dtype)
-            for at, check in enumerate(self.checks):
-                if progress is not None:
-                    progress(check.name, number * len(self.checks) + at, total)
-                verdict = self.run(check, setting)
-                if at == 0 and verdict == DECLINED:
-                    break
-                answered = True
-                if self.stop and self.failures:
-                    break
-            if self.stop and self.failures:
-                break
-        if progress is not None:
-            progress("done", total, total)
-        return Report(
-            target=self.name,
-            spec=SPEC,
-            claims=self.claims.as_dict(),
-            results=tuple(self.results),
-            failures=tuple(self.failures),
-            environment=environment(self.claims.device),
-            answered=answered,
-        )
-
-    def run(self, check: Check, setting: Setting) -> str:
-        """Run one check on one dtype; returns the verdict, "" where it has no inputs."""
-        start = time.perf_counter()
-        judge = Judge(self.fn, self.claims)
-        inputs, refusals, failure = 0, [], None
-        try:
-            for x in check.inputs(setting):
-                inputs += 1
-                try:
-                    check.judge(judge, x)
-                except Refused as refused:
-                    if not check.optional:
-                        raise Wrong(f"raised {refused} after answering matrices") from None
-                    refusals.append(str(refused))
-        except Wrong as wrong:
-            failure = self._failure(check, setting, wrong)
-        except Exception as error:  # a target that broke its device or this process's state
-            failure = self._failure(check, setting, Wrong(f"broke off: {describe(error)}"))
-        if not inputs and failure is None:
-            return ""
-        verdict, detail = PASSED, ""
-        if failure is not None:
-            self.failures.append(failure)
-            verdict, detail = FAILED, failure.message
-        elif refusals:
-            detail = f"{len(refusals)} of {inputs} inputs: {refusals[0]}"
-            verdict = DECLINED
-        seconds = round(time.perf_counter() - start, 4)
-        dtype = str(setting.dtype).removeprefix("torch.")
-        counts = (judge.blocks, judge.elements, seconds)
-        self.results.append(CheckResult(check.name, verdict, *counts, detail, dtype))
-        return verdict
-
-    def _failure(self, check: Check, setting: Setting, wrong: Wrong) -> Failure:
-        found = wrong.difference
-        try:
-            snippet = reproducer(self.fn, self.name, setting, check.name, found)
-        except Exception as error:
-            snippet = f"# no reproducer: {describe(error)}\n"
-        return Failure(
-            check=check.name,
-            message=str(wrong),
-            dtype=str(setting.dtype).removeprefix("torch."),
-            block_index=found.block_index if found else (),
-            input_bits=found.input_bits if found else (),
-            expected=found.expected if found else None,
-            actual=found.actual if found else None,
-            reproducer=snippet,
-        )
-
-
-def environment(device: torch.device) -> dict[str, str]:
-    """Versions and the device, as the report records them."""
-    found = {
-        "mxref": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "device": str(device),
-    }
-    if device.type == "cuda":
-        found["device_name"] = torch.cuda.get_device_name(device)
-    return found

@@ -37,10 +37,10 @@ def first_difference(
     scale_equal = torch.equal(actual.scale, expected.scale)
     if scale_equal and torch.equal(actual.payload, expected.payload):
         return None
-    wrong = _payload_wrong(actual.payload, expected.payload, claims)
+    wrong = payload_differs(actual.payload, expected.payload, claims)
     if scale_equal and not bool(wrong.any()):
         return None
-    scales = [_logical(answer.scale, x, claims) for answer in (actual, expected)]
+    scales = [logical(answer.scale, tuple(x.shape), claims) for answer in (actual, expected)]
     blocks = _wrong_blocks(wrong, scales[0] != scales[1], claims)
     if not blocks.numel():
         return _stored_difference(actual.scale, expected.scale)
@@ -70,7 +70,8 @@ def is_nan_code(codes: Tensor, element: ElementFormat) -> Tensor:
     return (codes & 0x7F) > last_number
 
 
-def _payload_wrong(actual: Tensor, expected: Tensor, claims: Claims) -> Tensor:
+def payload_differs(actual: Tensor, expected: Tensor, claims: Claims) -> Tensor:
+    """Which payload bytes differ; any NaN code equals any other unless the claims are strict."""
     wrong = actual != expected
     if claims.nan == "any":
         both = is_nan_code(actual, claims.element) & is_nan_code(expected, claims.element)
@@ -78,13 +79,10 @@ def _payload_wrong(actual: Tensor, expected: Tensor, claims: Claims) -> Tensor:
     return wrong
 
 
-def _logical(stored: Tensor, x: Tensor, claims: Claims) -> Tensor:
+def logical(stored: Tensor, shape: tuple[int, ...], claims: Claims) -> Tensor:
+    """Stored scale bytes in the logical shape of the scales of an x of this shape."""
     return decode(
-        stored,
-        claims.scale_layout,
-        block=claims.block,
-        shape=tuple(x.shape),
-        contract=claims.contract,
+        stored, claims.scale_layout, block=claims.block, shape=shape, contract=claims.contract
     )
 
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mxref.blocks import quantize
-from mxref.layouts import encode
 from mxref.testing.answer import Answer, read_answer
 from mxref.testing.claims import Claims
 from mxref.testing.diff import Difference, first_difference
+from mxref.testing.reference import reference, tolerated
+from mxref.testing.timelimit import OutOfTimeError
 from mxref.tiles import logical_shape
 
 
@@ -21,31 +21,55 @@ class Refused(Exception):  # noqa: N818 - an answer of the target, not an error 
 
 
 class Wrong(Exception):  # noqa: N818
-    """The target's answer is wrong; `difference` says where, if a block can be named."""
+    """The target's answer is wrong.
 
-    def __init__(self, message: str, difference: Difference | None = None) -> None:
+    `difference` says where, if a block can be named; `evidence` is the input and the answer that
+    were compared with the reference, if they were.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        difference: Difference | None = None,
+        evidence: tuple[Tensor, Answer] | None = None,
+    ) -> None:
         super().__init__(message)
         self.difference = difference
+        self.evidence = evidence
+
+
+class NotHere(Exception):  # noqa: N818
+    """A check cannot be run here (memory, an extra); the message is the reason."""
 
 
 @dataclass
 class Judge:
-    """A target under its claims, and what has been compared so far."""
+    """A target under its claims, and what has been compared so far.
+
+    `asking` is called before each call of the target; `scales_off` counts the scale bytes that are
+    one step off where exact scales are not claimed.
+    """
 
     fn: Callable[[Tensor], Any]
     claims: Claims
+    asking: Callable[[], None] | None = None
     blocks: int = 0
     elements: int = 0
+    scales_off: int = 0
 
     def ask(self, x: Tensor) -> Answer:
         """The target's answer to x, as bytes. Raises Refused if it raises, Wrong if malformed."""
         shape = tuple(x.shape)
+        if self.asking is not None:
+            self.asking()
         try:
             output = self.fn(x)
             if x.device.type == "cuda":
                 torch.cuda.synchronize(x.device)
         except KeyboardInterrupt:
             raise
+        except OutOfTimeError as error:
+            raise Wrong(str(error)) from None
         except BaseException as error:
             raise Refused(describe(error)) from None
         try:
@@ -56,31 +80,30 @@ class Judge:
             raise Wrong(f"the outputs cannot be read: {describe(error)}") from None
         return answer
 
-    def expected(self, x: Tensor) -> Answer:
-        """The reference's bytes for x, in the layout claimed."""
-        claims = self.claims
-        payload, scale = quantize(x, claims.recipe, block=claims.block)
-        stored = encode(
-            scale.view(torch.uint8),
-            claims.scale_layout,
-            block=claims.block,
-            shape=tuple(x.shape),
-            contract=claims.contract,
-        )
-        return Answer(payload.view(torch.uint8), stored.reshape(-1))
+    def expected(self, x: Tensor, actual: Answer) -> Answer:
+        """What the answer to x has to be: the reference's bytes, in the layout claimed.
+
+        Without exact scales those under the answer's own scales, as far as these are allowed.
+        """
+        expected = reference(x, self.claims)
+        if self.claims.exact_scales:
+            return expected
+        allowed, off = tolerated(x, actual, expected, self.claims)
+        self.scales_off += off
+        return allowed
 
     def compare(self, x: Tensor) -> None:
         """Raise Wrong at the first block of x whose bytes differ from the reference's."""
         # a copy first: a target may write into its input
         original = x.clone()
         actual = self.ask(x)
-        self.same(original, actual, self.expected(original))
-
-    def same(self, x: Tensor, actual: Answer, expected: Answer) -> None:
-        """Raise Wrong at the first block in which two answers differ; count what was compared."""
-        found = first_difference(x, actual, expected, self.claims)
+        found = first_difference(original, actual, self.expected(original, actual), self.claims)
         if found is not None:
-            raise Wrong(found.message, found)
+            raise Wrong(found.message, found, (original, actual.copy()))
+        self.count(x)
+
+    def count(self, x: Tensor) -> None:
+        """All bytes of the answer to x were compared."""
         self.elements += x.numel()
         self.blocks += math.prod(logical_shape(tuple(x.shape), self.claims.block))
 

@@ -39,15 +39,18 @@ def _alone(fn: Callable[..., Any], setting: Setting, found: Difference) -> Diffe
     x = setting.matrix(torch.tensor([found.input_bits]))
     judge = Judge(fn, setting.claims)
     try:
-        return first_difference(x.clone(), judge.ask(x), judge.expected(x), setting.claims)
+        actual = judge.ask(x.clone())
+        return first_difference(x, actual, judge.expected(x, actual), setting.claims)
     except (Refused, Wrong):
         return None
 
 
 def _head(name: str) -> str:
+    module, _, attribute = name.partition(":")
     if _IMPORTABLE.fullmatch(name):
-        module, _, attribute = name.partition(":")
         found = f"from {module} import {attribute} as target"
+    elif name.endswith("()") and _IMPORTABLE.fullmatch(name[:-2]):
+        found = f"from {module} import {attribute[:-2]}\n\ntarget = {attribute}.quantize"
     else:
         found = (
             f"if 'target' not in globals():  # the target was {name}\n"
@@ -124,6 +127,10 @@ def _check_snippet(name: str, setting: Setting, check: str) -> str:
         "level": repr(claims.level),
         "multiple_of": claims.multiple_of,
         "nan": repr(claims.nan),
+        "payload_order": repr(claims.payload_order),
+        "flushes_subnormals": claims.flushes_subnormals,
+        "deterministic": claims.deterministic,
+        "exact_scales": claims.exact_scales,
         "seed": claims.seed,
         "checks": f"({check!r},)",
     }

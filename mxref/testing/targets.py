@@ -90,6 +90,7 @@ def combinations(
             "block": tuple(block),
             "scale_layout": layout,
             "contract": contract,
+            "payload_order": order,
             "dtypes": taken,
         }
         name = getattr(recipe, "label", recipe)

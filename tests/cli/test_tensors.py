@@ -12,8 +12,8 @@ import mxref
 from mxref.cli import checkpoint as checkpoints
 from mxref.cli import tensors
 from mxref.cli.figures import Figures, measure, spread
-from mxref.cli.subjects import Subject
 from mxref.testing.claims import Claims
+from mxref.testing.judge import Judge
 from tests.cli.cli_call import call
 from tests.cli.stub_targets import right
 
@@ -107,18 +107,18 @@ def test_pieces_give_the_same_answer_as_the_whole(checkpoint, block):
     def fn(x):
         return mxref.quantize(x, "rceil", block=block)
 
-    subject = Subject("s", fn, Claims.of(recipe="rceil", block=block))
+    judging = Judge(fn, Claims.of(recipe="rceil", block=block))
     found = []
     with checkpoints.opened(str(checkpoint), 1 if block[0] == 1 else 2) as opened:
         for limit in (1 << 20, 2048):
             pieces = opened.pieces
             opened.pieces = lambda entry, limit=limit, pieces=pieces: pieces(entry, limit)
-            rows = tensors.judge(opened, opened.entries, [subject], block, lambda *_: None)
+            rows = tensors.judge(opened, opened.entries, {"s": judging}, block, lambda *_: None)
             opened.pieces = pieces
             found.append(
                 [(r.entry.name, r.tallies["s"].verdict, r.tallies["s"].compared) for r in rows]
             )
-            assert tensors.passed(rows, [subject])
+            assert tensors.passed(rows, ["s"])
     assert found[0] == found[1]
 
 
@@ -150,7 +150,7 @@ def test_a_strict_target_is_held_to_one_nan_code():
 
     for nan, verdict in (("any", "equal"), ("strict", "different")):
         tally = tensors.Tally()
-        tensors.ask(Subject("s", minus_nan, Claims.of(recipe="rceil", nan=nan)), x, tally)
+        tensors.ask(Judge(minus_nan, Claims.of(recipe="rceil", nan=nan)), x, tally)
         assert tally.verdict == verdict
 
 

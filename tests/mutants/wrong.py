@@ -116,6 +116,8 @@ MUTANTS = (
            claims={**SWIZZLED, "block": (32, 32), "contract": -1}),
     Mutant("leading dimensions flattened into rows", "ranks", on_bytes(flattened_lead),
            claims=SWIZZLED),
+    Mutant("payload column-major where row-major is claimed", "payload_order",
+           on_bytes(lambda x, p, s: (p.mT.contiguous().mT, s)), claims={"payload_order": "row"}),
     Mutant("input changed", "input_unchanged", cleans_input),
     Mutant("writes beside a view", "strides", writes_outside),
     Mutant("reads storage order", "strides", storage_order),

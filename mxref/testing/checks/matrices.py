@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from mxref.testing.check import Check, Setting
+from mxref.testing.claims import LEVELS
 from mxref.testing.fill import scattered
 
 
@@ -14,4 +15,4 @@ def inputs(setting: Setting) -> Iterator[Tensor]:
         yield scattered(setting, (rows * setting.step, columns * setting.step), salt)
 
 
-CHECK = Check("matrices", inputs, optional=True)
+CHECK = Check("matrices", inputs, optional=True, levels=LEVELS)

@@ -51,4 +51,4 @@ def inputs(setting: Setting) -> Iterator[Tensor]:
         yield setting.matrix(patterns << (setting.fmt.bits - fmt.bits))
 
 
-CHECK = Check("payload_table", inputs, levels=("full",))
+CHECK = Check("payload_table", inputs, levels=("full", "exhaustive"))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from mxref.testing.check import Check, Setting
+from mxref.testing.claims import Claims
 from mxref.testing.diff import first_difference
 from mxref.testing.fill import scattered
 from mxref.testing.judge import Judge, Wrong
@@ -29,4 +30,9 @@ def judge(judge: Judge, x: Tensor) -> None:
         judge.elements += x.numel()
 
 
-CHECK = Check("repeatable", inputs, judge=judge)
+def not_claimed(claims: Claims) -> str:
+    """A target may say that it is not deterministic."""
+    return "" if claims.deterministic else "not claimed: deterministic=False"
+
+
+CHECK = Check("repeatable", inputs, judge=judge, not_claimed=not_claimed)
