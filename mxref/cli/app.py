@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 import mxref
-from mxref.cli import env, explain, verify
+from mxref.cli import env, explain, identify, verify
 from mxref.cli.errors import WrongCallError, one_line
+
+COMMANDS = "verify, explain, env, identify"
 
 app = typer.Typer(
     name="mxref",
@@ -18,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("verify")(verify.verify)
+app.command("identify")(identify.identify)
 # an unknown option may be a negative number: `mxref explain -3.5`
 app.command("explain", context_settings={"ignore_unknown_options": True})(explain.explain)
 app.command("env")(env.env)
@@ -33,7 +36,7 @@ def root(
         typer.echo(f"mxref {mxref.__version__} (SPEC {mxref.SPEC})")
         raise typer.Exit(0)
     if context.invoked_subcommand is None:
-        raise WrongCallError("no command: expected one of verify, explain, env (see mxref --help)")
+        raise WrongCallError(f"no command: expected one of {COMMANDS} (see mxref --help)")
 
 
 def run(argv: Sequence[str]) -> int:
@@ -51,7 +54,7 @@ def run(argv: Sequence[str]) -> int:
             raise
         message = error.format_message()
         if message.startswith("No such command"):
-            message = f"{message.rstrip('.')}: expected one of verify, explain, env"
+            message = f"{message.rstrip('.')}: expected one of {COMMANDS}"
         return _wrong(message)
     if outcome == 130:
         return _interrupted()

@@ -9,6 +9,8 @@ own; importing this package loads torch only.
 from mxref.testing.asserts import assert_bits_equal, assert_mx_equal
 from mxref.testing.claims import LEVELS
 from mxref.testing.conformance import verify
+from mxref.testing.identify import identify
+from mxref.testing.identity import Identity
 from mxref.testing.report import BlockBytes, CheckResult, Failure, Report
 
 __all__ = [
@@ -16,8 +18,10 @@ __all__ = [
     "BlockBytes",
     "CheckResult",
     "Failure",
+    "Identity",
     "Report",
     "assert_bits_equal",
     "assert_mx_equal",
+    "identify",
     "verify",
 ]

@@ -19,7 +19,7 @@ from mxref.recipes import Recipe
 from mxref.testing.diagnosis.arithmetic import to_float64
 from mxref.tiles import Block, logical_shape, tiled
 
-SAMPLE = 1 << 17
+SAMPLE = 1 << 15
 """Elements that hypotheses are tested on: all of them answer in less than a second."""
 
 
