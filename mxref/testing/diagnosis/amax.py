@@ -31,6 +31,10 @@ def _rounded(evidence: Evidence) -> Iterator[Finding]:
         x = evidence.x.to(dtype).to(evidence.x.dtype)
         whole = evidence.quantized(x)
         yield evidence.whole(f"the input is converted to {name} first", 29, *whole)
+    if evidence.x.dtype == torch.float32:
+        cut = (evidence.x.view(torch.int32) & ~0xFFFF).view(torch.float32)
+        cause = "the input is truncated to bf16 first"
+        yield evidence.whole(cause, 29, *evidence.quantized(cut))
     yield _from_amax(evidence, "amax is truncated to bf16 before the rule", 33, finite & ~0xFFFF)
 
 
@@ -71,10 +75,11 @@ def _parts(evidence: Evidence) -> Iterator[Finding]:
             bytes_ = evidence.rule(running)
             for n in range(1, running.shape[1] + 1):
                 cause = f"amax is taken of the {side} {n} {what} of a block of 32 only"
-                if n > 24:
+                if n > 16:
                     other = "last" if side == "first" else "first"
                     cause += f": the {other} {32 - n} are ignored"
-                yield _special_kept(evidence, cause, 35, bytes_[:, n - 1], running[:, n - 1])
+                rank = 35 if n in (8, 16, 24, 31) else 36
+                yield _special_kept(evidence, cause, rank, bytes_[:, n - 1], running[:, n - 1])
     if rows == columns:
         for name, line in (("row", tiles.amax(2)[:, 0]), ("column", tiles.amax(1)[:, 0])):
             cause = f"amax is taken of the first {name} of a square block only"
@@ -98,7 +103,7 @@ def _several(evidence: Evidence) -> Iterator[Finding]:
     size = {"columns": (-1, evidence.block[1]), "rows": (-2, evidence.block[0])}
     for name, (dim, unit) in size.items():
         for count in (2, 4, 8):
-            if grid.shape[dim] > 1:
+            if grid.shape[dim] > count:
                 merged = _merged(grid, dim, count)
                 if unit > 1:
                     cause = f"amax is taken over {32 * count} {name}, not 32"

@@ -6,6 +6,7 @@ from math import prod
 import torch
 from torch import Tensor
 
+from mxref.bits import MAGNITUDE
 from mxref.testing.diagnosis.evidence import Evidence, Finding
 
 INT32 = 1 << 31
@@ -58,6 +59,7 @@ def _tail(evidence: Evidence) -> Iterator[Finding]:
             f"{text}, their scale byte is 0", 12, torch.where(partial, empty, right)
         )
         yield evidence.by_blocks(text, 20, right | partial)
+        yield from _reading_on(evidence, partial)
     coordinates = _coordinates(evidence)
     for name, dim in zip(names, (-1, -2), strict=False):
         last = coordinates[dim] == evidence.grid[dim] - 1
@@ -68,6 +70,19 @@ def _tail(evidence: Evidence) -> Iterator[Finding]:
         written = torch.where(last, zero, right)
         yield evidence.by_blocks(f"{cause}: its payload is zero", 14, written)
         yield evidence.by_blocks(f"{cause} or wrong: all differences lie there", 60, right | last)
+
+
+def _reading_on(evidence: Evidence, partial: Tensor) -> Iterator[Finding]:
+    """Row blocks whose amax counts the elements that follow in memory."""
+    if evidence.block[0] != 1:
+        return
+    flat = evidence.x.reshape(-1).to(torch.float32).view(torch.int32) & MAGNITUDE
+    flat = torch.cat([flat, flat.new_zeros(evidence.block[1])])
+    start = _first_elements(evidence) - evidence.first_element
+    ends = start[:, None] + torch.arange(evidence.block[1])
+    scale = evidence.rule(flat[ends].amax(1))
+    cause = "the tail block reads beyond the row: its amax counts elements behind it"
+    yield evidence.by_scale(cause, 13, torch.where(partial, scale, evidence.right_bytes))
 
 
 def _unwritten(evidence: Evidence) -> Iterator[Finding]:

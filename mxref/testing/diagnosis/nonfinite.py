@@ -52,10 +52,11 @@ def _others_right(evidence: Evidence) -> Tensor:
 
 
 def _others_no_nan(evidence: Evidence) -> Tensor:
-    """Blocks in which no finite element became NaN, and some element is finite."""
+    """Blocks in which no finite element became NaN, and every NaN is one."""
     finite = evidence.values.isfinite() & evidence.inside
     nan = (evidence.codes & 0x7F) == evidence.element.nan_code
-    return ~(nan & finite).any(1)
+    kept = nan | ~evidence.values.isnan()
+    return kept.all(1) & ~(nan & finite).any(1)
 
 
 def _of_nan(evidence: Evidence) -> Iterator[tuple[str, Tensor]]:

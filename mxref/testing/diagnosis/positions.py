@@ -142,14 +142,14 @@ def _moved(evidence: Evidence, cause: str, name: str, agrees: Tensor) -> Finding
         found = evidence.sampled(agrees)
     else:
         found = (evidence.rows(agrees) | ~evidence.inside).all(1)
-    return Finding(cause, 15, found, found, evidence.padding)
+    return Finding(cause, 41, found, found, evidence.padding)
 
 
 def _shift(actual: Tensor, right: Tensor, wrong: Tensor, dim: int) -> int | None:
     """The n for which most wrong bytes are the right ones n before them along dim."""
     size = right.shape[dim]
     places = wrong.nonzero()
-    if size < 2 or len(places) < 4:
+    if size < 2 or len(places) < 4 or len(set(actual[wrong][:PROBES].tolist())) < 3:
         return None
     places = places[:: -(-len(places) // PROBES)]
     n = torch.arange(1, min(size, MOST_SHIFT))

@@ -7,13 +7,22 @@ import torch
 from torch import Tensor
 
 from mxref.formats import ElementFormat
-from mxref.testing.diagnosis.arithmetic import encoded, narrowed, scaled
+from mxref.testing.diagnosis.arithmetic import encoded, floor_log2, narrowed, power, scaled
 from mxref.testing.diagnosis.evidence import Evidence, Finding
+
+
+def _without_carry(units: Tensor) -> Tensor:
+    """A significand that rounds up to the next power of two falls back to its own."""
+    rounded = torch.round(units)
+    full = power(floor_log2(units.clamp_min(1)))
+    return torch.where(rounded == 2 * full, full, rounded)
+
 
 ROUNDINGS: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = (
     ("elements are truncated (rounded toward zero), not rounded to nearest", torch.floor),
     ("ties are rounded half away from zero, not to even", lambda u: torch.floor(u + 0.5)),
     ("elements are rounded away from zero", torch.ceil),
+    ("the carry of rounding is lost: it does not reach the exponent", _without_carry),
     ("ties are rounded toward zero, not to even", lambda u: torch.ceil(u - 0.5)),
 )
 

@@ -8,9 +8,11 @@ from torch import Tensor
 from mxref.bits import INFINITY
 from mxref.casting import max_pattern
 from mxref.formats import FP32
+from mxref.testing.diagnosis.arithmetic import floor_log2, to_float64
 from mxref.testing.diagnosis.evidence import Evidence, Finding
 
 EPSILONS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12, 1e-30, 2.0**-126)
+MAXIMA = (240, 256, 464, 480, 512, 6, 57344, 65504)
 ULPS = 64
 """A library's log2 in fp32 errs within about 40 ulp of a power of two."""
 
@@ -64,6 +66,8 @@ def _thresholds(evidence: Evidence) -> Iterator[Finding]:
         cause = "ceil counts up after the clamp at byte 0, not before"
         for scale in _counted_late(evidence):
             yield _changed(evidence, cause, 16, scale)
+    for scale, text in _other_logarithms(evidence):
+        yield _changed(evidence, text, 29, scale)
     near = torch.zeros_like(evidence.wrong)
     for n in (ULPS, -ULPS):
         near |= evidence.bytes == evidence.rule((amax + n).clamp(0, INFINITY - 1))
@@ -76,6 +80,20 @@ def _exact_ratio(evidence: Evidence) -> Tensor:
     """amax / maximum rounded up, with no rounding between: significands compared as integers."""
     maximum = max_pattern(evidence.element) - (FP32.bias << 23)
     return ((evidence.amax - maximum + 0x7FFFFF) >> 23).clamp_min(0)
+
+
+def _other_logarithms(evidence: Evidence) -> Iterator[tuple[Tensor, str]]:
+    """log2 rounded to nearest, and ratios to another maximum rounded up, in float64."""
+    amax = torch.where(_finite(evidence), evidence.amax, 0)
+    values = to_float64(amax.view(torch.float32)).clamp_min(2.0**-160)
+    nearest = torch.round(torch.log2(values)) - evidence.element.emax + 127
+    yield nearest.clamp(0, 254), "log2 is rounded to nearest, not down or up"
+    for maximum in MAXIMA:
+        ratio = values / maximum
+        exponent = floor_log2(ratio)
+        up = (ratio.view(torch.int64) & ((1 << 52) - 1)) != 0
+        byte = (exponent + up.to(torch.int64) + 127).clamp(0, 254)
+        yield byte, f"the ratio is taken to a maximum of {maximum:g} and rounded up"
 
 
 def _counted_late(evidence: Evidence) -> Iterator[Tensor]:

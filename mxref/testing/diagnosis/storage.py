@@ -93,6 +93,10 @@ def _swizzles(evidence: Evidence, scale: Tensor) -> Iterator[tuple[str, int, Ten
         cause = "padding is not zero: a square tile's byte is repeated beyond the matrix"
         yield cause, 11, swizzle(torch.cat([full, last], -2))
         yield cause, 11, swizzle(full)
+        other = layouts.encode(
+            scale, NAME, block=evidence.block, shape=evidence.shape, contract=-3 - contract
+        )
+        yield "the scales are swizzled for the other direction (contract)", 10, other
 
 
 def _padding(evidence: Evidence) -> Finding:

@@ -1,0 +1,158 @@
+"""How sharp the suite is: which mutants each level catches, which cause is named.
+
+`python -m tests.mutants.rates --json FILE` writes all that is measured: kill rates of the levels
+smoke and full and of a plain randn test with `torch.testing.assert_close`, and the share of the
+mutants whose true cause the diagnosis names.
+"""
+
+import argparse
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import mxref
+from mxref.testing import verify
+from mxref.testing.checks import CHECKS
+from mxref.testing.diagnosis import diagnose
+from tests.mutants.wrong import MUTANTS, Mutant
+
+BEHAVIOUR = ("input_unchanged", "repeatable", "result_kept")
+"""Checks whose own names are the cause; no hypothesis on bytes is asked."""
+SMOKE = tuple(check.name for check in CHECKS if "smoke" in check.levels)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of one mutant; `named` is whether `said` holds the true cause."""
+
+    mutant: str
+    true_cause: str
+    full: bool
+    smoke: bool
+    randn_default: bool
+    randn_atol: bool
+    named: bool
+    said: str
+
+
+class Recorder:
+    """A quantizer, and what it was given and answered."""
+
+    def __init__(self, fn: Callable[[Tensor], Any]) -> None:
+        self.fn = fn
+        self.calls: list[tuple[Tensor, Any]] = []
+
+    def __call__(self, x: Tensor) -> Any:
+        output = self.fn(x)
+        kept = [each.clone() if isinstance(each, Tensor) else each for each in output]
+        self.calls.append((x, kept))
+        return output
+
+
+def claims_of(mutant: Mutant) -> dict[str, Any]:
+    return {"recipe": "rceil", "dtypes": (mutant.dtype,), **mutant.claims}
+
+
+def caught(mutant: Mutant, check: str, level: str) -> str | None:
+    """What the user is told when this check fails; None where it passes."""
+    recorder = Recorder(mutant.fn)
+    report = verify(recorder, checks=[check], level=level, **claims_of(mutant))
+    if report.passed:
+        return None
+    failure = report.failures[0]
+    if failure.check in BEHAVIOUR or "dtype" in failure.message or "raised" in failure.message:
+        return f"{failure.check}: {failure.message}"
+    return _diagnosed(mutant, recorder) or failure.message
+
+
+def _diagnosed(mutant: Mutant, recorder: Recorder) -> str:
+    """The first cause for the first answer that is wrong."""
+    claims = claims_of(mutant)
+    keywords = {key: claims[key] for key in ("recipe", "block", "scale_layout", "contract")
+                if key in claims}  # fmt: skip
+    for x, (payload, scale) in recorder.calls:
+        found = diagnose(payload, scale, x, **keywords)
+        if found:
+            return found[0].cause
+    return ""
+
+
+def survives_randn(mutant: Mutant, **tolerances: float) -> bool:
+    """Whether a randn test of dequantized values with assert_close passes the mutant."""
+    claims = claims_of(mutant)
+    block = claims.get("block", (1, 32))
+    x = torch.randn(256, 512, generator=torch.Generator().manual_seed(0)).to(mutant.dtype)
+    right = mxref.quantize(x, claims["recipe"], block=block)
+    try:
+        payload, scale = mutant.fn(x.clone())
+        codes = mxref.layouts.decode(
+            scale.view(torch.uint8).reshape(-1),
+            claims.get("scale_layout", "plain"),
+            block=block,
+            shape=tuple(x.shape),
+            contract=claims.get("contract"),
+        )
+        values = mxref.dequantize(payload.view(right.payload.dtype), codes, block=block)
+        torch.testing.assert_close(
+            values, mxref.dequantize(*right, block=block), equal_nan=True, **tolerances
+        )
+    except (AssertionError, ValueError, TypeError, RuntimeError):
+        return False
+    return True
+
+
+def measure(mutant: Mutant) -> Row:
+    """Smoke check by check until one fails, and the check that has to catch it at level full."""
+    told = next((said for check in SMOKE if (said := caught(mutant, check, "smoke"))), None)
+    full = caught(mutant, mutant.check, "full")
+    said = told or full or ""
+    return Row(
+        mutant=mutant.name,
+        true_cause=mutant.cause,
+        full=full is not None,
+        smoke=told is not None,
+        randn_default=not survives_randn(mutant),
+        randn_atol=not survives_randn(mutant, atol=1e-2, rtol=0.0),
+        named=mutant.cause.lower() in said.lower(),
+        said=said,
+    )
+
+
+def shares(rows: list[Row]) -> dict[str, float]:
+    """The share of the mutants for each thing measured."""
+    keys = ("full", "smoke", "randn_default", "randn_atol", "named")
+    return {key: sum(getattr(row, key) for row in rows) / len(rows) for key in keys}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, required=True)
+    path = parser.parse_args().json
+    rows = [measure(mutant) for mutant in MUTANTS]
+    content = {
+        "environment": {
+            "mxref": mxref.__version__,
+            "spec": mxref.SPEC,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "machine": f"{platform.system()} {platform.machine()}",
+            "threads": torch.get_num_threads(),
+        },
+        "randn": "256 x 512, dequantized values, assert_close with default tolerances; "
+        "randn_atol: atol=1e-2, rtol=0",
+        "mutants": len(rows),
+        "caught": {key: round(value, 4) for key, value in shares(rows).items()},
+        "rows": [asdict(row) for row in rows],
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(content["caught"]))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
