@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 import mxref
-from mxref.testing import verify
+from mxref.testing import Failure, verify
 from mxref.testing.checks import CHECKS
 from mxref.testing.diagnosis import diagnose
 from tests.mutants.wrong import MUTANTS, Mutant
@@ -59,20 +59,18 @@ def claims_of(mutant: Mutant) -> dict[str, Any]:
     return {"recipe": "rceil", "dtypes": (mutant.dtype,), **mutant.claims}
 
 
-def caught(mutant: Mutant, check: str, level: str) -> str | None:
-    """What the user is told when this check fails; None where it passes."""
+def caught(mutant: Mutant, check: str, level: str) -> tuple[Failure, Recorder] | None:
+    """The first failure of this check and the calls made; None where it passes."""
     recorder = Recorder(mutant.fn)
     report = verify(recorder, checks=[check], level=level, **claims_of(mutant))
-    if report.passed:
-        return None
-    failure = report.failures[0]
+    return None if report.passed else (report.failures[0], recorder)
+
+
+def told(mutant: Mutant, failure: Failure, recorder: Recorder) -> str:
+    """What the user is told: the first cause for the first wrong answer, else the failure."""
+    message = f"{failure.check}: {failure.message}"
     if failure.check in BEHAVIOUR or "dtype" in failure.message or "raised" in failure.message:
-        return f"{failure.check}: {failure.message}"
-    return _diagnosed(mutant, recorder) or failure.message
-
-
-def _diagnosed(mutant: Mutant, recorder: Recorder) -> str:
-    """The first cause for the first answer that is wrong."""
+        return message
     claims = claims_of(mutant)
     keywords = {key: claims[key] for key in ("recipe", "block", "scale_layout", "contract")
                 if key in claims}  # fmt: skip
@@ -80,7 +78,7 @@ def _diagnosed(mutant: Mutant, recorder: Recorder) -> str:
         found = diagnose(payload, scale, x, **keywords)
         if found:
             return found[0].cause
-    return ""
+    return message
 
 
 def survives_randn(mutant: Mutant, **tolerances: float) -> bool:
@@ -109,14 +107,15 @@ def survives_randn(mutant: Mutant, **tolerances: float) -> bool:
 
 def measure(mutant: Mutant) -> Row:
     """Smoke check by check until one fails, and the check that has to catch it at level full."""
-    told = next((said for check in SMOKE if (said := caught(mutant, check, "smoke"))), None)
+    smoke = next((found for check in SMOKE if (found := caught(mutant, check, "smoke"))), None)
     full = caught(mutant, mutant.check, "full")
-    said = told or full or ""
+    first = smoke or full
+    said = told(mutant, *first) if first else ""
     return Row(
         mutant=mutant.name,
         true_cause=mutant.cause,
         full=full is not None,
-        smoke=told is not None,
+        smoke=smoke is not None,
         randn_default=not survives_randn(mutant),
         randn_atol=not survives_randn(mutant, atol=1e-2, rtol=0.0),
         named=mutant.cause.lower() in said.lower(),

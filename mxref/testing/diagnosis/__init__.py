@@ -130,6 +130,8 @@ def _stored_size(evidence: Evidence, layout: str) -> int:
 
 def explained(evidence: Evidence) -> list[Diagnosis]:
     """The causes for evidence whose shapes fit."""
+    if not evidence.x.numel():
+        return []
     wrong = int(evidence.all_wrong.sum())
     if not wrong and evidence.padding:
         return []

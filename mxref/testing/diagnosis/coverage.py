@@ -41,10 +41,16 @@ def _overflow(evidence: Evidence) -> Iterator[Finding]:
     start = _first_elements(evidence)
     for limit, name in ((INT32, "2^31"), (2 * INT32, "2^32")):
         beyond = start + rows >= limit
-        if bool(beyond.any()) and bool((evidence.wrong & beyond).any()):
+        if _mostly_wrong(evidence, beyond):
             agrees = beyond | (evidence.scale_right & evidence.payload_right)
             cause = f"int32 overflow of an offset: the differences start at {name} elements"
             yield evidence.by_blocks(cause, 8, agrees)
+
+
+def _mostly_wrong(evidence: Evidence, region: Tensor) -> bool:
+    """Whether nine of ten blocks of the region differ, and some block does."""
+    wrong = int((evidence.wrong & region).sum())
+    return wrong > 0 and wrong * 10 >= int(region.sum()) * 9
 
 
 def _tail(evidence: Evidence) -> Iterator[Finding]:
@@ -63,7 +69,7 @@ def _tail(evidence: Evidence) -> Iterator[Finding]:
     coordinates = _coordinates(evidence)
     for name, dim in zip(names, (-1, -2), strict=False):
         last = coordinates[dim] == evidence.grid[dim] - 1
-        if evidence.grid[dim] < 2 or not bool((evidence.wrong & last).any()):
+        if evidence.grid[dim] < 4 or not _mostly_wrong(evidence, last):
             continue
         cause = f"the last block of each {name} is ignored"
         zero = (evidence.codes == 0).all(1)
@@ -113,7 +119,7 @@ def _region(evidence: Evidence) -> Iterator[Finding]:
     ):
         first = int(coordinates[dim][evidence.wrong].min())
         inner = coordinates[dim] >= first
-        if first and int(evidence.wrong.sum()) * 10 >= int(inner.sum()) * 9:
+        if first and _mostly_wrong(evidence, inner):
             cause = f"every block from {name} {first * size} of x on is wrong, none before it"
             yield evidence.by_blocks(cause, 75, right | inner)
     if prod(evidence.grid[:-2]) > 1:

@@ -66,8 +66,8 @@ def _thresholds(evidence: Evidence) -> Iterator[Finding]:
         cause = "ceil counts up after the clamp at byte 0, not before"
         for scale in _counted_late(evidence):
             yield _changed(evidence, cause, 16, scale)
-    for scale, text in _other_logarithms(evidence):
-        yield _changed(evidence, text, 29, scale)
+    for scale, text, rank in _other_logarithms(evidence):
+        yield _changed(evidence, text, rank, scale)
     near = torch.zeros_like(evidence.wrong)
     for n in (ULPS, -ULPS):
         near |= evidence.bytes == evidence.rule((amax + n).clamp(0, INFINITY - 1))
@@ -82,18 +82,18 @@ def _exact_ratio(evidence: Evidence) -> Tensor:
     return ((evidence.amax - maximum + 0x7FFFFF) >> 23).clamp_min(0)
 
 
-def _other_logarithms(evidence: Evidence) -> Iterator[tuple[Tensor, str]]:
+def _other_logarithms(evidence: Evidence) -> Iterator[tuple[Tensor, str, int]]:
     """log2 rounded to nearest, and ratios to another maximum rounded up, in float64."""
     amax = torch.where(_finite(evidence), evidence.amax, 0)
     values = to_float64(amax.view(torch.float32)).clamp_min(2.0**-160)
     nearest = torch.round(torch.log2(values)) - evidence.element.emax + 127
-    yield nearest.clamp(0, 254), "log2 is rounded to nearest, not down or up"
+    yield nearest.clamp(0, 254), "log2 is rounded to nearest, not down or up", 29
     for maximum in MAXIMA:
         ratio = values / maximum
         exponent = floor_log2(ratio)
         up = (ratio.view(torch.int64) & ((1 << 52) - 1)) != 0
         byte = (exponent + up.to(torch.int64) + 127).clamp(0, 254)
-        yield byte, f"the ratio is taken to a maximum of {maximum:g} and rounded up"
+        yield byte, f"the ratio is taken to a maximum of {maximum:g} and rounded up", 46
 
 
 def _counted_late(evidence: Evidence) -> Iterator[Tensor]:
