@@ -28,13 +28,11 @@ def _rounded(evidence: Evidence) -> Iterator[Finding]:
             continue
         patterns = values.to(dtype).to(torch.float32).view(torch.int32).clamp_max(tops[dtype])
         yield _from_amax(evidence, f"amax is rounded to {name} before the rule", 32, patterns)
-        x = evidence.x.to(dtype).to(evidence.x.dtype)
-        whole = evidence.quantized(x)
-        yield evidence.whole(f"the input is converted to {name} first", 29, *whole)
+        x = evidence.sample.to(dtype).to(evidence.x.dtype)
+        yield evidence.local(f"the input is converted to {name} first", 29, x)
     if evidence.x.dtype == torch.float32:
-        cut = (evidence.x.view(torch.int32) & ~0xFFFF).view(torch.float32)
-        cause = "the input is truncated to bf16 first"
-        yield evidence.whole(cause, 29, *evidence.quantized(cut))
+        cut = (evidence.sample.contiguous().view(torch.int32) & ~0xFFFF).view(torch.float32)
+        yield evidence.local("the input is truncated to bf16 first", 29, cut)
     yield _from_amax(evidence, "amax is truncated to bf16 before the rule", 33, finite & ~0xFFFF)
 
 

@@ -44,7 +44,6 @@ def _predicted(evidence: Evidence, recipe: Recipe, cause: str, rank: int) -> Ite
     if recipe == evidence.recipe:
         return
     try:
-        payload, scale = evidence.quantized(evidence.x, recipe=recipe)
+        yield evidence.local(cause, rank, recipe=recipe)
     except NotImplementedError:
         return
-    yield evidence.whole(cause, rank, payload, scale)

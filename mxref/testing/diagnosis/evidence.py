@@ -201,8 +201,11 @@ class Evidence:
 
     @cached_property
     def own_codes(self) -> Tensor:
-        """The reference's payload under the answer's own scales, sampled."""
-        return self.canonical(self.rows(self.quantized(self.x, scale=self.scale)[0]))
+        """The reference's payload under the answer's own scales, sampled; 0 outside of x."""
+        block = (1, 32) if 1 in self.block else self.block
+        scale = self.bytes.reshape(-1, 1)
+        found = quantize(self.sample, self.recipe, block=block, scale=scale)
+        return self.canonical(found.payload.view(torch.uint8).reshape(self.codes.shape))
 
     @cached_property
     def scale_right(self) -> Tensor:
@@ -217,12 +220,31 @@ class Evidence:
     @cached_property
     def payload_own(self) -> Tensor:
         """Where the payload is right under the answer's own scale."""
-        return (self.codes == self.own_codes).all(1)
+        return ((self.codes == self.own_codes) | ~self.inside).all(1)
 
     @cached_property
     def values(self) -> Tensor:
         """The elements of the sampled blocks in float64, exact."""
         return self.rows(to_float64(self.x))
+
+    @cached_property
+    def sample(self) -> Tensor:
+        """The sampled blocks of x as a matrix whose blocks they are, in the same order."""
+        rows = self.rows(self.x)
+        return rows if 1 in self.block else rows.reshape(-1, self.block[1])
+
+    def local(
+        self, cause: str, rank: int, x: Tensor | None = None, recipe: Recipe | None = None
+    ) -> Finding:
+        """What the reference gives for these sampled blocks, under this recipe: block by block."""
+        block = (1, 32) if 1 in self.block else self.block
+        found = quantize(
+            self.sample if x is None else x, self.recipe if recipe is None else recipe, block=block
+        )
+        codes = self.canonical(found.payload.view(torch.uint8).reshape(self.codes.shape))
+        same = ((codes == self.codes) | ~self.inside).all(1)
+        scale = found.scale.view(torch.uint8).reshape(-1)
+        return Finding(cause, rank, self.bytes == scale, same, self.padding)
 
     @cached_property
     def inside(self) -> Tensor:

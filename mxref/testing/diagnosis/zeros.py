@@ -23,15 +23,16 @@ def findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _flushed_inputs(evidence: Evidence) -> Iterator[Finding]:
-    limit = 2.0**-14 if evidence.x.dtype == torch.float16 else SMALLEST_NORMAL
-    magnitude = evidence.x.abs()
+    x = evidence.sample
+    limit = 2.0**-14 if x.dtype == torch.float16 else SMALLEST_NORMAL
+    magnitude = x.abs()
     tiny = magnitude < limit
     if not bool((tiny & (magnitude > 0)).any()):
         return
-    for cause, zero in (("", evidence.x * 0), (" and lose their sign", torch.zeros(()))):
-        flushed = torch.where(tiny, zero.to(evidence.x.dtype), evidence.x)
+    for cause, zero in (("", x * 0), (" and lose their sign", torch.zeros(()))):
+        flushed = torch.where(tiny, zero.to(x.dtype), x)
         text = f"subnormal inputs are flushed to zero{cause}"
-        yield evidence.whole(text, 25, *evidence.quantized(flushed))
+        yield evidence.local(text, 25, flushed)
 
 
 def _signs(evidence: Evidence) -> Iterator[Finding]:
