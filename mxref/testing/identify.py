@@ -77,11 +77,11 @@ def _named(geometry: Geometry, answers: list[Answer], refused: tuple[Refusal, ..
     scores: dict[str, float] = {}
     equal: dict[str, list[Tensor]] = {}
     for name, row in RECIPES.items():
-        recipe = replace(row, element=geometry.element)
         try:
+            recipe = replace(row, element=geometry.element)
             equal[name] = [_equal(answer, recipe, geometry) for answer in answers]
-        except NotImplementedError:
-            continue
+        except (NotImplementedError, ValueError):
+            continue  # ValueError: a dialect that another element format cannot have
         shares = [float(each.double().mean()) for each in equal[name]]
         scores[name] = sum(shares) / max(len(shares), 1)
     best = max(scores, key=lambda name: scores[name])

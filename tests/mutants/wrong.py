@@ -286,7 +286,7 @@ CALLS = (
     Mutant("output buffer used again", "result_kept", "result_kept", ReusedBuffer()),
     Mutant("not deterministic", "repeatable", "repeatable", Racy()),
     Mutant("payload of another dtype", "edge_blocks", "dtype", other_dtype),
-    Mutant("scale of the transposed shape", "shapes", "shape", scale_of_transposed_shape),
+    Mutant("scale of the transposed shape", "shapes", "stored transposed", scale_of_transposed_shape),
 )  # fmt: skip
 
 MUTANTS = (*RULES, *AMAX, *SPECIAL, *ELEMENTS, *PLACES, *CALLS)
