@@ -20,7 +20,10 @@ import mxref
 from mxref.testing import Failure, verify
 from mxref.testing.checks import CHECKS
 from mxref.testing.diagnosis import diagnose
-from tests.mutants.wrong import MUTANTS, Mutant
+from tests.mutants.held_out import HELD_OUT
+from tests.mutants.mutant import Mutant
+from tests.mutants.right import RIGHT
+from tests.mutants.wrong import MUTANTS
 
 BEHAVIOUR = ("input_unchanged", "repeatable", "result_kept")
 """Checks whose own names are the cause; no hypothesis on bytes is asked."""
@@ -63,6 +66,7 @@ def caught(mutant: Mutant, check: str, level: str) -> tuple[Failure, Recorder] |
     """The first failure of this check and the calls made; None where it passes."""
     recorder = Recorder(mutant.fn)
     report = verify(recorder, checks=[check], level=level, **claims_of(mutant))
+    assert report.answered, f"{mutant.name!r} is no quantizer: {report.verdict}"
     return None if report.passed else (report.failures[0], recorder)
 
 
@@ -125,8 +129,13 @@ def measure(mutant: Mutant) -> Row:
 
 def shares(rows: list[Row]) -> dict[str, float]:
     """The share of the mutants for each thing measured."""
+    return {key: count / len(rows) for key, count in counts(rows).items()}
+
+
+def counts(rows: list[Row]) -> dict[str, int]:
+    """How many of the mutants each test catches, and how many causes are named."""
     keys = ("full", "smoke", "randn_default", "randn_atol", "named")
-    return {key: sum(getattr(row, key) for row in rows) / len(rows) for key in keys}
+    return {key: sum(getattr(row, key) for row in rows) for key in keys}
 
 
 def main() -> None:
@@ -134,6 +143,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     path = parser.parse_args().json
     rows = [measure(mutant) for mutant in MUTANTS]
+    held_out = {mutant.name for mutant in HELD_OUT}
     content = {
         "environment": {
             "mxref": mxref.__version__,
@@ -146,11 +156,17 @@ def main() -> None:
         "randn": "256 x 512, dequantized values, assert_close with default tolerances; "
         "randn_atol: atol=1e-2, rtol=0",
         "mutants": len(rows),
-        "caught": {key: round(value, 4) for key, value in shares(rows).items()},
+        "counts": counts(rows),
+        "held_out": {
+            "note": "mutants written after the hypotheses of the diagnosis, none added since",
+            "mutants": len(HELD_OUT),
+            "counts": counts([row for row in rows if row.mutant in held_out]),
+        },
+        "right": len(RIGHT),
         "rows": [asdict(row) for row in rows],
     }
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(content["caught"]))  # noqa: T201
+    print(json.dumps(content["counts"]))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ import torch
 from mxref.testing import verify
 from mxref.testing.checks import CHECKS
 from tests.mutants.model import fault
+from tests.mutants.mutant import Mutant
 from tests.mutants.rates import Row, measure, shares
 from tests.mutants.right import RIGHT, Right
-from tests.mutants.wrong import MUTANTS, Mutant
+from tests.mutants.wrong import MUTANTS
 
 # one worker measures each mutant once, for its own test and for the shares
 pytestmark = pytest.mark.xdist_group("mutants")

@@ -1,10 +1,6 @@
 """Wrong quantizers, each a fault that shipped or an obvious slip, with a check that catches it."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import torch
-from torch import Tensor
 
 import mxref
 from tests.mutants.faults import (
@@ -45,6 +41,7 @@ from tests.mutants.faults import (
     writes_outside,
     wrong_swizzle,
 )
+from tests.mutants.held_out import HELD_OUT
 from tests.mutants.model import amax_of, fault
 from tests.mutants.more_faults import (
     all_but_last,
@@ -87,22 +84,8 @@ from tests.mutants.more_faults import (
     whole_row,
     whole_tensor,
 )
+from tests.mutants.mutant import Mutant
 from tests.mutants.right import nan_is_ff
-
-
-class Mutant(NamedTuple):
-    """`fn` claims to be what `claims` say; `check` is one that must catch it, on `dtype`.
-
-    `cause` is part of the text that names the true cause.
-    """
-
-    name: str
-    check: str
-    cause: str
-    fn: Callable[[Tensor], Any]
-    dtype: torch.dtype = torch.bfloat16
-    claims: dict[str, Any] = {}  # noqa: RUF012 - never changed
-
 
 FLOOR = {"recipe": "floor"}
 SWIZZLED = {"scale_layout": "swizzle_32_4_4"}
@@ -286,7 +269,8 @@ CALLS = (
     Mutant("output buffer used again", "result_kept", "result_kept", ReusedBuffer()),
     Mutant("not deterministic", "repeatable", "repeatable", Racy()),
     Mutant("payload of another dtype", "edge_blocks", "dtype", other_dtype),
-    Mutant("scale of the transposed shape", "shapes", "stored transposed", scale_of_transposed_shape),
+    Mutant("scale of the transposed shape", "shapes", "stored transposed",
+           scale_of_transposed_shape),
 )  # fmt: skip
 
-MUTANTS = (*RULES, *AMAX, *SPECIAL, *ELEMENTS, *PLACES, *CALLS)
+MUTANTS = (*RULES, *AMAX, *SPECIAL, *ELEMENTS, *PLACES, *CALLS, *HELD_OUT)
