@@ -8,8 +8,10 @@ import torch
 
 import mxref
 from mxref.layouts import LAYOUTS
-from mxref.testing.diagnosis import FAMILIES, diagnose
+from mxref.testing.diagnosis import FAMILIES, diagnose, explained
 from mxref.testing.diagnosis.arithmetic import encoded, scaled, to_float64
+from mxref.testing.diagnosis.evidence import Evidence
+from mxref.testing.diagnosis.window import window
 from tests.meta.test_house import listed_files
 
 BLOCKS = [(1, 32), (32, 1), (32, 32)]
@@ -186,6 +188,28 @@ def test_a_scale_that_multiplies_wrongly_at_the_end_of_the_range():
     assert "multiplier of scale byte 254 is wrong: 0" in cause
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("block", BLOCKS)
+def test_of_a_large_tensor_the_rows_around_the_first_wrong_block_are_looked_at(
+    block, layout, monkeypatch
+):
+    x = noise(2, 1024, 64)
+    keywords = {"block": block, "contract": -1 if block == (32, 32) else None}
+    payload, scale = raw(x, block=block)
+    payload[1, 512:] &= 0x7F
+    stored = mxref.layouts.encode(scale, layout, shape=tuple(x.shape), **keywords)
+    evidence = Evidence(
+        source=x, recipe=mxref.RECIPES["rceil"], layout=layout, payload=payload,
+        stored=stored.reshape(-1), **keywords,
+    )  # fmt: skip
+    part = window(evidence, 128 * 64)
+    assert (part.shape, part.first_element) == ((128, 64), 1024 * 64 + 512 * 64)
+    assert explained(part)[0].cause == "the sign is lost: every element is positive"
+    assert torch.equal(part.x, x[1, 512:640])
+    assert torch.equal(part.payload, payload[1, 512:640])
+    assert window(evidence) is evidence
+
+
 def test_it_is_quick():
     x = noise(64, 256, dtype=torch.float32)
     payload, scale = raw(x)
@@ -226,7 +250,7 @@ def test_float64_holds_every_subnormal_also_under_flush_to_zero(flush):
 
 def test_every_family_is_listed():
     names = {family.__name__.rpartition(".")[2] for family in FAMILIES}
-    assert names == listed_files("mxref/testing/diagnosis", "arithmetic", "evidence")
+    assert names == listed_files("mxref/testing/diagnosis", "arithmetic", "evidence", "window")
 
 
 @pytest.mark.parametrize(
