@@ -142,7 +142,10 @@ def explained(evidence: Evidence) -> list[Diagnosis]:
         (finding for finding in found if _complete(finding)), key=lambda finding: finding.rank
     )
     if complete:
-        causes = dict.fromkeys(finding.cause for finding in complete)
+        causes = list(dict.fromkeys(finding.cause for finding in complete))
+        speaks = next((finding.recipe for finding in complete if finding.recipe), "")
+        if speaks and not complete[0].recipe:
+            causes[0] += f" (so does recipe {speaks})"
         return [Diagnosis(cause, 1.0, wrong) for cause in causes]
     pair = _pair(found)
     if pair is not None:

@@ -27,7 +27,8 @@ def findings(evidence: Evidence) -> Iterator[Finding]:
         unverified = "" if row.known_by == "run" else " (unverified)"
         cause = f"the bytes are those of recipe {name!r}{unverified}, not {claimed.label!r}"
         rank = 10 if name == row.round else 45
-        yield from _predicted(evidence, row, {"element": claimed.element}, cause, rank)
+        for found in _predicted(evidence, row, {"element": claimed.element}, cause, rank):
+            yield replace(found, recipe=f"{name!r}{unverified}")
     for axis, values in AXES.items():
         for value in values if axis not in ("round", "ratio") else ():
             phrase = PHRASES.get((axis, value))

@@ -28,7 +28,8 @@ class Finding:
     """One hypothesis tested: for each block, whether it predicts the scale and the payload.
 
     `rank` orders those that explain everything: lower is more specific. `padding` is whether the
-    stored scale bytes that belong to no block are as predicted.
+    stored scale bytes that belong to no block are as predicted; `recipe` names the recipe that
+    predicts, with its mark where it is unverified.
     """
 
     cause: str
@@ -36,6 +37,7 @@ class Finding:
     scale: Tensor
     payload: Tensor
     padding: bool
+    recipe: str = ""
 
 
 @dataclass(eq=False)

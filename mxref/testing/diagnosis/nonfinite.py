@@ -33,7 +33,7 @@ def findings(evidence: Evidence) -> Iterator[Finding]:
             # a block with both may follow either policy
             agrees = torch.where(nan, nan_ok | inf, agrees)
         cause = "; ".join(part for part in (first, second) if part)
-        yield evidence.by_blocks(cause, 14 + bool(first and second), agrees)
+        yield evidence.by_blocks(cause, 47 if first and second else 14, agrees)
 
 
 def _finite_amax(evidence: Evidence, inf: int | None) -> Tensor:
