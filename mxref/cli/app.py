@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 import mxref
-from mxref.cli import env, explain, vectors, verify
+from mxref.cli import env, explain, identify, vectors, verify
 from mxref.cli.errors import WrongCallError, one_line
+
+COMMANDS = "verify, identify, explain, vectors, env"
 
 app = typer.Typer(
     name="mxref",
@@ -18,12 +20,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("verify")(verify.verify)
+app.command("identify")(identify.identify)
 # an unknown option may be a negative number: `mxref explain -3.5`
 app.command("explain", context_settings={"ignore_unknown_options": True})(explain.explain)
 app.command("env")(env.env)
 app.command("vectors")(vectors.vectors)
-
-COMMANDS = "verify, explain, env, vectors"
 
 
 @app.callback(invoke_without_command=True)

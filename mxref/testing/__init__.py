@@ -2,16 +2,20 @@
 
 `Adapter` is a quantizer with what it claims, `conformance_tests` makes pytest tests of one,
 `verify` judges a plain function; each check gives a verdict of its own, all of them a `Report`.
-`fuzz` draws inputs for as long as a budget lasts. `strategies` and `fleet` (these three need
-Hypothesis), `targets` and `cases` are modules of their own; importing this package loads torch
-only.
+`identify` names the dialect that a function speaks; `assert_bits_equal` and `assert_mx_equal`
+compare tensors and say why bytes differ. `fuzz` draws inputs for as long as a budget lasts.
+`strategies` and `fleet` (these three need Hypothesis), `targets`, `cases` and `diagnosis` are
+modules of their own; importing this package loads torch only.
 """
 
 from typing import Any
 
 from mxref.testing.adapter import Adapter
+from mxref.testing.asserts import assert_bits_equal, assert_mx_equal
 from mxref.testing.claims import LEVELS
 from mxref.testing.conformance import verify
+from mxref.testing.identify import identify
+from mxref.testing.identity import Identity
 from mxref.testing.report import BlockBytes, CheckResult, Failure, NotRun, Report
 
 __all__ = [
@@ -20,10 +24,14 @@ __all__ = [
     "BlockBytes",
     "CheckResult",
     "Failure",
+    "Identity",
     "NotRun",
     "Report",
+    "assert_bits_equal",
+    "assert_mx_equal",
     "conformance_tests",
     "fuzz",
+    "identify",
     "verify",
 ]
 

@@ -83,7 +83,7 @@ def first_half(tiles: Tensor) -> Tensor:
 
 
 def element_only(x: Tensor, payload: Tensor, scale: Tensor) -> Any:
-    return torch.where(x.isfinite(), payload & ~(payload == 0x7F), payload), scale
+    return payload.masked_fill(x.isfinite() & (payload == 0x7F), 0), scale
 
 
 def last_block_ignored(x: Tensor, payload: Tensor, scale: Tensor) -> Any:
