@@ -1,7 +1,6 @@
 """The reference's answer under a target's claims, and under the scales that the target gave."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -10,26 +9,21 @@ from mxref.blocks import quantize
 from mxref.formats import SCALE_NAN
 from mxref.layouts import encode
 from mxref.recipes import Recipe
-from mxref.rules import require
 from mxref.testing.answer import Answer
-from mxref.testing.claims import INPUT_FORMATS, Claims
+from mxref.testing.claims import Claims
 from mxref.testing.diff import logical, payload_differs
-
-_FP32_BIAS = 127
 
 
 def reference(x: Tensor, claims: Claims) -> Answer:
     """The reference's bytes for x, in the layout claimed."""
-    recipe, source = _under(x, claims)
-    payload, scale = quantize(source, recipe, block=claims.block)
+    payload, scale = quantize(x, _under(claims), block=claims.block)
     kept = stored(scale.view(torch.uint8), tuple(x.shape), claims)
     return Answer(payload.view(torch.uint8), kept)
 
 
 def payload_under(x: Tensor, scale: Tensor, claims: Claims) -> Tensor:
     """The reference's payload bytes for x under logical scales (uint8)."""
-    recipe, source = _under(x, claims)
-    payload = quantize(source, recipe, block=claims.block, scale=scale).payload
+    payload = quantize(x, _under(claims), block=claims.block, scale=scale).payload
     return payload.view(torch.uint8)
 
 
@@ -73,38 +67,11 @@ def verdicts(x: Tensor, actual: Answer, claims: Claims) -> Verdicts:
     return Verdicts(first, f"{wrong} {total}" if wrong else "conforms")
 
 
-def flushed(x: Tensor) -> Tensor:
-    """x with every magnitude below 2^-126, a subnormal of fp32, as a zero of its sign.
-
-    >>> flushed(torch.tensor([-1e-40, 1.0])).tolist()
-    [-0.0, 1.0]
-    """
-    fmt = INPUT_FORMATS[x.dtype]
-    if fmt.bias != _FP32_BIAS:
-        return x  # every fp16 number is a normal fp32
-    patterns = x.detach().contiguous().view(torch.int32 if fmt.bits == 32 else torch.int16)
-    subnormal = (patterns & fmt.exponent_mask) == 0
-    sign = -1 << (fmt.bits - 1)
-    return torch.where(subnormal, patterns & sign, patterns).view(x.dtype)
-
-
-def _under(x: Tensor, claims: Claims) -> tuple[Recipe, Tensor]:
-    """The recipe and the input that give the bytes claimed: both as they are, or flushed."""
+def _under(claims: Claims) -> Recipe:
+    """The recipe that gives the bytes claimed: as it is, or with inputs flushed."""
     if not claims.flushes_subnormals or claims.recipe.flush != "none":
-        return claims.recipe, x
-    recipe = _flushing(claims.recipe)
-    return (claims.recipe, flushed(x)) if recipe is None else (recipe, x)
-
-
-@lru_cache(maxsize=64)
-def _flushing(recipe: Recipe) -> Recipe | None:
-    """The recipe of a target that flushes its inputs, None where that axis value is not built."""
-    flushing = replace(recipe, flush="inputs")
-    try:
-        require(flushing)
-    except NotImplementedError:
-        return None
-    return flushing
+        return claims.recipe
+    return replace(claims.recipe, flush="inputs")
 
 
 def stored(scale: Tensor, shape: tuple[int, ...], claims: Claims) -> Tensor:

@@ -1,6 +1,6 @@
 """Hypothesis for a while: tensors of any shape and memory order, shrunk where one fails.
 
-A failure is shrunk after that too, and kept in Hypothesis' database. Needs the extra `mxref[verify]`.
+A failure is shrunk after that too, and kept in Hypothesis' database. Needs `mxref[verify]`.
 """
 
 from collections.abc import Iterator
