@@ -7,7 +7,7 @@ from mxref import bits
 from mxref.formats import BF16, ELEMENTS, FP16, FP32
 
 FINITE = 0x7F800000
-CHUNK = 1 << 24
+CHUNK = 1 << 20
 
 
 def assert_ieee(patterns: torch.Tensor, element: str) -> None:
