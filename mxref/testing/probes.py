@@ -78,10 +78,10 @@ def noise_matrix(fmt: InputFormat, rows: int, columns: int) -> torch.Tensor:
 
 
 def _around(amax: int, fmt: InputFormat) -> list[int]:
-    """amax first, then smaller numbers of both signs and a zero of each sign."""
+    """amax first, then smaller numbers of both signs and +0; -0 has probes of its own."""
     sign, step = 1 << (fmt.bits - 1), 1 << fmt.mantissa_bits
     rest = [max(amax - (i * step) // 5 - i, 0) | (sign * (i % 3 == 0)) for i in range(1, 30)]
-    return [amax, *rest, 0, sign]
+    return [amax, *rest, 0, 0]
 
 
 def _tiny(fmt: InputFormat) -> Blocks:
