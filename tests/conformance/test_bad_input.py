@@ -109,7 +109,6 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"name": 1}, TypeError, "name=1"),
     ({"checks": ["tie"]}, ValueError, "'tie' is not one of level 'full'"),
     ({"checks": "ties"}, TypeError, "checks='ties'"),
-    ({"recipe": mxref.Recipe(overflow="nan_above_464")}, NotImplementedError, "overflow"),
 ]
 
 

@@ -61,7 +61,8 @@ def test_a_wrong_scale_is_named_in_bits() -> None:
     found = failure_of(one_up, "edge_blocks")
     assert found.message.startswith("scale 0x78, expected 0x77")
     assert found.input_bits == (0x3F80,) * 32
-    assert len(str(found).splitlines()) == 7
+    assert len(str(found).splitlines()) == 8
+    assert "diagnosis" in str(found)
     assert found.expected == BlockBytes(119, (0x78,) * 32)
     assert found.actual == BlockBytes(120, (0x78,) * 32)
     assert found.dtype == "bfloat16"

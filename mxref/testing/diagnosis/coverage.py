@@ -92,13 +92,14 @@ def _reading_on(evidence: Evidence, partial: Tensor) -> Iterator[Finding]:
 
 
 def _unwritten(evidence: Evidence) -> Iterator[Finding]:
-    """Wrong bytes that all are one constant: an output that was not written."""
+    """Wrong bytes that all are one constant, whatever they should be: an output not written."""
     right = evidence.scale_right & evidence.payload_right
-    codes = evidence.codes[(evidence.codes != evidence.right_codes) & evidence.inside]
-    scales = evidence.bytes[~evidence.scale_right]
-    for name, found in (("payload", codes), ("scale", scales)):
+    differ = (evidence.codes != evidence.right_codes) & evidence.inside
+    codes, scales = evidence.codes[differ], evidence.bytes[~evidence.scale_right]
+    rights = evidence.right_codes[differ], evidence.right_bytes[~evidence.scale_right]
+    for name, found, wanted in zip(("payload", "scale"), (codes, scales), rights, strict=True):
         values = set(found[:4096].tolist())
-        if len(values) != 1 or len(found) < 8:
+        if len(values) != 1 or len(found) < 8 or len(set(wanted[:4096].tolist())) == 1:
             continue
         value = values.pop()
         rows = (evidence.codes == value).all(1) if name == "payload" else evidence.bytes == value
