@@ -84,6 +84,7 @@ ALLOWED = {
     "blocks": {"formats", "bits", "rules", "casting", "tiles", "recipes"},
     "layouts": {"formats", "tiles", "blocks", "layouts"},
     "exact": {"formats", "recipes"},
+    "matmul": {"formats", "blocks", "tiles"},
 }
 
 
