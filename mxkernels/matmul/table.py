@@ -12,8 +12,8 @@ BACKENDS: tuple[Backend, ...] = (scaled_mm.BACKEND, decode.BACKEND, dequantize.B
 
 NAMES = ("auto", *(backend.name for backend in BACKENDS))
 
-FEW_TOKENS = {90: 64}
-"""The most rows of a for which "triton" is taken, by the least compute capability.
+FEW_TOKENS = ((90, 64),)
+"""The least compute capability, and the most rows of a for which "triton" is taken from there on.
 
 No entry: never. The decode is bound by reading b, dequantize-then-matmul reads it once, writes it
 in bf16 and reads that; `python -m mxkernels.bench.linear` measures both. POLICY: taken only where
@@ -55,8 +55,10 @@ def choose(found: int, m: int, n: int, k: int) -> str:
     """
     if found >= scaled_mm.MIN_ARCH and k % 32 == 0 and n % 16 == 0:
         return "scaled_mm"
-    few = max((most for least, most in FEW_TOKENS.items() if found >= least), default=0)
-    return "triton" if m <= few else "dequantize"
+    for least, most in FEW_TOKENS:
+        if found >= least and m <= most:
+            return "triton"
+    return "dequantize"
 
 
 def resolve(backend: str, device: torch.device, m: int, n: int, k: int) -> str:
