@@ -8,6 +8,7 @@ import torch
 
 from mxkernels import arguments, reference, registry
 from mxkernels.dequantize import dequantize
+from mxkernels.grouped_mm import grouped_mm
 from mxkernels.linear import CastConfig, MXLinear, convert, mx_linear
 from mxkernels.matmul import matmul
 from mxkernels.quantize import op
@@ -20,6 +21,7 @@ __all__ = [
     "MXLinear",
     "convert",
     "dequantize",
+    "grouped_mm",
     "matmul",
     "mx_linear",
     "quantize",

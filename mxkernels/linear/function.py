@@ -118,22 +118,34 @@ def mx_linear(
     [[33.0, 33.0, 33.0], [33.0, 33.0, 33.0]]
     """
     _require(x, weight, bias, config)
-    kind = x.device.type
-    if torch.is_autocast_enabled(kind):
-        dtype = torch.get_autocast_dtype(kind)
-        x, weight = x.to(dtype), weight.to(dtype)
-        bias = None if bias is None else bias.to(dtype)
-    for name, tensor in (("x", x), ("weight", weight)):
-        if tensor.dtype not in DTYPES:
-            allowed = ", ".join(map(str, DTYPES))
-            raise TypeError(f"{name} has dtype {tensor.dtype}: expected one of {allowed}")
-    if weight.dtype != x.dtype:
-        raise TypeError(f"weight has dtype {weight.dtype}: expected {x.dtype}, that of x")
+    x, weight = autocast_to(x.device.type, x, weight)
+    require_dtypes({"x": x, "weight": weight})
+    if bias is not None:
+        bias = bias.to(x.dtype)
     rows = x.reshape(-1, x.shape[-1]) if x.dim() != 2 else x
     names = (config.dim0, config.dim1, config.recipe, config.matmul)
     y = _Linear.apply(rows, weight, names)
     y = y.view(*x.shape[:-1], weight.shape[0]) if x.dim() != 2 else y
     return y if bias is None else y + bias
+
+
+def autocast_to(device_type: str, *tensors: torch.Tensor) -> list[torch.Tensor]:
+    """The tensors in autocast's dtype where it is on, else as they are."""
+    if not torch.is_autocast_enabled(device_type):
+        return list(tensors)
+    dtype = torch.get_autocast_dtype(device_type)
+    return [tensor.to(dtype) for tensor in tensors]
+
+
+def require_dtypes(tensors: dict[str, torch.Tensor]) -> None:
+    """TypeError unless all have one dtype, out of DTYPES."""
+    (first, x), *_ = tensors.items()
+    for name, tensor in tensors.items():
+        if tensor.dtype not in DTYPES:
+            allowed = ", ".join(map(str, DTYPES))
+            raise TypeError(f"{name} has dtype {tensor.dtype}: expected one of {allowed}")
+        if tensor.dtype != x.dtype:
+            raise TypeError(f"{name} has dtype {tensor.dtype}: expected {x.dtype}, that of {first}")
 
 
 def _require(x: object, weight: object, bias: object, config: object) -> None:
