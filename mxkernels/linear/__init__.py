@@ -3,5 +3,14 @@
 from mxkernels.linear.config import CastConfig
 from mxkernels.linear.function import mx_linear
 from mxkernels.linear.module import MXLinear, convert
+from mxkernels.linear.storage import Stored, load_quantized, save_quantized
 
-__all__ = ["CastConfig", "MXLinear", "convert", "mx_linear"]
+__all__ = [
+    "CastConfig",
+    "MXLinear",
+    "Stored",
+    "convert",
+    "load_quantized",
+    "mx_linear",
+    "save_quantized",
+]
