@@ -19,15 +19,15 @@ def pad_groups(x: torch.Tensor, offs: torch.Tensor) -> tuple[torch.Tensor, torch
     """
     tokens, groups = x.shape[0], offs.shape[0]
     rows = 32 * (-(-tokens // 32) + groups)
-    starts = torch.cat([offs.new_zeros(1), offs[:-1]])
+    starts = torch.cat([offs.new_zeros(1), offs.narrow(0, 0, groups - 1)])
     sizes = ((offs - starts + 31) // 32 * 32).clamp_min(32)
     ends = sizes.cumsum(0, dtype=torch.int32)
     place = torch.arange(tokens, device=x.device, dtype=torch.int32)
     group = torch.searchsorted(offs, place, right=True)
     inside = group < groups
     group = group.clamp_max(groups - 1)
-    moved = place + (ends - sizes - starts)[group]
+    moved = place + (ends - sizes - starts).index_select(0, group)
     # what is in no group goes to one row more, which is cut off
     moved = torch.where(inside, moved, rows).to(torch.int64)
     padded = x.new_zeros(rows + 1, x.shape[1]).index_copy(0, moved, x)
-    return padded[:rows], ends
+    return padded.narrow(0, 0, rows), ends
