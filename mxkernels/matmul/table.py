@@ -27,7 +27,6 @@ def find(name: str) -> Backend:
     return next(backend for backend in BACKENDS if backend.name == name)
 
 
-@torch.compiler.assume_constant_result
 def architecture(device_type: str, index: int | None) -> int:
     """The compute capability of a CUDA device as one number, 0 for any other device.
 
@@ -37,6 +36,11 @@ def architecture(device_type: str, index: int | None) -> int:
     if device_type != "cuda":
         return 0
     return arch.capability(arch.cuda_index(torch.device(device_type, index)))
+
+
+# What torch.compiler.assume_constant_result sets, whose call would import dynamo and Triton: a
+# traced graph calls the function and keeps the number.
+architecture._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def choose(found: int, m: int, n: int, k: int) -> str:

@@ -1,5 +1,7 @@
 """Every back end of the matmul, judged by float64 and a proved bound; what the judge catches."""
 
+import threading
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -194,6 +196,25 @@ def test_the_table():
     assert table.choose(80, 1, 64, 64) == "dequantize"
     assert table.resolve("auto", torch.device("cpu"), 1, 64, 64) == "dequantize"
     assert {each.name for each in table.BACKENDS} | {"auto"} == set(table.NAMES)
+
+
+def test_a_traced_graph_keeps_the_architecture(monkeypatch):
+    """The capability is asked while tracing, by a function that dynamo itself could not trace."""
+    found = []
+
+    def capability(index):
+        found.append(threading.get_ident())
+        return int(str(threading.Lock()).startswith("<")) * 90
+
+    monkeypatch.setattr(table.arch, "capability", capability)
+    monkeypatch.setattr(table.arch, "cuda_index", lambda device: 0)
+
+    @torch.compile(fullgraph=True, backend="eager")
+    def traced(x):
+        return x + table.architecture("cuda", None)
+
+    assert traced(torch.zeros(1)).item() == 90
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize(
