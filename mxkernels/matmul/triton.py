@@ -27,6 +27,60 @@ def exact_fp16(code, HARDWARE: tl.constexpr):
         return e4m3_value(code, False).to(tl.float16)
 
 
+@triton.jit
+def scale_bits(word, STEP: tl.constexpr):
+    """The fp32 pattern of the scale in byte STEP of a word."""
+    return scale_value((word >> (8 * STEP)) & 0xFF).to(tl.int32, bitcast=True)
+
+
+@triton.jit
+def one_turn(
+    a_ptr,
+    a_scale_ptr,
+    b_ptr,
+    b_scale_ptr,
+    a_offset,
+    b_offset,
+    lane,
+    b_words,
+    a_words,
+    in_row,
+    in_token,
+    total,
+    a_word,
+    b_word,
+    start,
+    last,
+    depth,
+    EVEN: tl.constexpr,
+    HARDWARE: tl.constexpr,
+    UNROLL: tl.constexpr,
+):
+    """`total` with UNROLL blocks more, and the words of scales that come next."""
+    # They are on their way while these are used: Triton itself copies ahead only what a dot takes.
+    ahead = tl.minimum(start + UNROLL, last - UNROLL) // UNROLL
+    b_next = tl.load(b_scale_ptr + b_words + ahead, mask=in_row, other=0).to(tl.int32)
+    a_next = tl.load(a_scale_ptr + a_words + ahead, mask=in_token, other=0).to(tl.int32)
+    for step in tl.static_range(UNROLL):
+        place = (start + step) * 32
+        b_mask, a_mask = in_row[:, None], in_token[None, :]
+        if EVEN:
+            b = tl.load(b_ptr + place + b_offset)
+        else:
+            inside = place + lane < depth
+            b_mask, a_mask = b_mask & inside[None, :], a_mask & inside[:, None]
+            b = tl.load(b_ptr + place + b_offset, mask=b_mask, other=0)
+        a = tl.load(a_ptr + place + a_offset, mask=a_mask, other=0)
+        dot = tl.dot(exact_fp16(b, HARDWARE), exact_fp16(a, HARDWARE), out_dtype=tl.float32)
+        # Patterns of positive numbers are ordered as they are, NaN above all.
+        left = scale_bits(b_word, step)[:, None]
+        right = scale_bits(a_word, step)[None, :]
+        small = tl.minimum(left, right).to(tl.float32, bitcast=True)
+        large = tl.maximum(left, right).to(tl.float32, bitcast=True)
+        total += (dot * small) * large
+    return total, a_next, b_next
+
+
 @triton.jit(do_not_specialize=["tokens"])
 def decode_matmul(
     a_ptr,
@@ -41,60 +95,76 @@ def decode_matmul(
     EVEN: tl.constexpr,
     WHOLE: tl.constexpr,
     HARDWARE: tl.constexpr,
+    INTERPRET: tl.constexpr,
     TOKENS: tl.constexpr,
     COLUMNS: tl.constexpr,
     UNROLL: tl.constexpr,
 ):
     """out[m, n] = sum over blocks of (codes of a . codes of b) * scale of a * scale of b.
 
-    a: (tokens, depth), b: (columns, depth), contiguous; scales (rows, ceil(depth / 32)). The grid
-    is (column tiles, token tiles, parts of the depth); a part has `part_blocks` blocks. WHOLE: one
-    part, so `out` holds bf16 patterns; else fp32 sums, one matrix for each part. EVEN: columns and
-    blocks fill their tiles.
+    a: (tokens, depth), b: (columns, depth), contiguous; scales (rows, ceil(depth / 32)), in words
+    of UNROLL bytes. The grid is (column tiles, token tiles, parts of the depth); a part has
+    `part_blocks` blocks, a multiple of UNROLL, as all blocks are. WHOLE: one part, so `out` holds
+    bf16 patterns; else fp32 sums, one matrix for each part. EVEN: columns fill their tiles and the
+    depth its blocks.
     """
     part = tl.program_id(2)
     blocks = (depth + 31) // 32
-    row = tl.program_id(0).to(tl.int64) * COLUMNS + tl.arange(0, COLUMNS)
-    token = tl.program_id(1).to(tl.int64) * TOKENS + tl.arange(0, TOKENS)
+    words = blocks // UNROLL
+    first_row = tl.program_id(0).to(tl.int64) * COLUMNS
+    first_token = tl.program_id(1).to(tl.int64) * TOKENS
+    # Offsets inside a tile fit int32, and pointers to many rows need half the registers.
+    row = tl.arange(0, COLUMNS)
+    token = tl.arange(0, TOKENS)
     lane = tl.arange(0, 32)
-    in_token = token < tokens
-    in_row = row < columns
-    b_rows = b_ptr + row[:, None] * depth + lane[None, :]
-    a_rows = a_ptr + token[None, :] * depth + lane[:, None]
+    in_row = row < tl.minimum(columns - first_row, COLUMNS).to(tl.int32)
+    in_token = token < tl.minimum(tokens - first_token, TOKENS).to(tl.int32)
+    b_ptr += first_row * depth
+    a_ptr += first_token * depth
+    b_scale_ptr += first_row * words
+    a_scale_ptr += first_token * words
+    b_offset = row[:, None] * depth + lane[None, :]
+    a_offset = token[None, :] * depth + lane[:, None]
     first = part * part_blocks
     last = tl.minimum(first + part_blocks, blocks)
     total = tl.full([COLUMNS, TOKENS], 0.0, tl.float32)
-    for start in range(first, last, UNROLL):
-        for step in tl.static_range(UNROLL):
-            block = start + step
-            if EVEN:
-                b = tl.load(b_rows + block * 32)
-                b_scale = tl.load(b_scale_ptr + row * blocks + block)
-                a_mask = in_token[None, :]
-                a_scale_mask = in_token
-            else:
-                inside = block * 32 + lane < tl.minimum(depth, last * 32)
-                b = tl.load(b_rows + block * 32, mask=in_row[:, None] & inside[None, :], other=0)
-                b_mask = in_row & (row * 0 + block < last)
-                b_scale = tl.load(b_scale_ptr + row * blocks + block, mask=b_mask, other=0)
-                a_mask = in_token[None, :] & inside[:, None]
-                a_scale_mask = in_token & (token * 0 + block < last)
-            a = tl.load(a_rows + block * 32, mask=a_mask, other=0)
-            a_scale = tl.load(a_scale_ptr + token * blocks + block, mask=a_scale_mask, other=0)
-            dot = tl.dot(exact_fp16(b, HARDWARE), exact_fp16(a, HARDWARE), out_dtype=tl.float32)
-            # Patterns of positive numbers are ordered as they are, NaN above all.
-            left = scale_value(b_scale).to(tl.int32, bitcast=True)[:, None]
-            right = scale_value(a_scale).to(tl.int32, bitcast=True)[None, :]
-            small = tl.minimum(left, right).to(tl.float32, bitcast=True)
-            large = tl.maximum(left, right).to(tl.float32, bitcast=True)
-            total += (dot * small) * large
+    b_word = tl.load(b_scale_ptr + row * words + first // UNROLL, mask=in_row, other=0).to(tl.int32)
+    a_word = tl.load(a_scale_ptr + token * words + first // UNROLL, mask=in_token, other=0).to(
+        tl.int32
+    )
+    if INTERPRET:
+        # A range needs plain integers, which the interpreter of Triton 3.6 cannot make.
+        start = first
+        while start < last:
+            total, a_word, b_word = one_turn(
+                a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, a_offset, b_offset, lane, row * words,
+                token * words, in_row, in_token, total, a_word, b_word, start, last, depth,
+                EVEN, HARDWARE, UNROLL,
+            )  # fmt: skip
+            start += UNROLL
+    else:
+        for start in range(first, last, UNROLL):
+            total, a_word, b_word = one_turn(
+                a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, a_offset, b_offset, lane, row * words,
+                token * words, in_row, in_token, total, a_word, b_word, start, last, depth,
+                EVEN, HARDWARE, UNROLL,
+            )  # fmt: skip
     mask = in_row[:, None] & in_token[None, :]
+    out_ptr += first_token * columns + first_row
     target = token[None, :] * columns + row[:, None]
     if WHOLE:
         tl.store(out_ptr + target, value_bits(total, "bf16", HARDWARE), mask=mask)
     else:
         size = tokens.to(tl.int64) * columns
         tl.store(out_ptr + part * size + target, total, mask=mask)
+
+
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32}
+
+
+def aligned(scale: torch.Tensor, size: int) -> bool:
+    """Whether these bytes can be viewed as words of `size` bytes."""
+    return scale.data_ptr() % size == 0 and scale.storage_offset() % size == 0
 
 
 def launch(
@@ -110,11 +180,14 @@ def launch(
     if config is None:
         pick = default if a.is_cuda else interpreted
         config = pick(tokens, columns, blocks)
+    unroll = config.unroll
+    while blocks % unroll or not all(aligned(scale, unroll) for scale in (a_scale, b_scale)):
+        unroll //= 2
     part = -(-blocks // config.parts)
-    part = -(-part // config.unroll) * config.unroll
+    part = -(-part // unroll) * unroll
     parts = -(-blocks // part)
     rows = min(max(16, triton.next_power_of_2(tokens)), 64)
-    even = columns % config.columns == 0 and depth == part * parts * 32
+    even = columns % config.columns == 0 and depth % 32 == 0
     if parts == 1:
         out = torch.empty(tokens, columns, dtype=torch.bfloat16, device=a.device)
         target = out.view(torch.int16)
@@ -122,10 +195,11 @@ def launch(
         target = out = torch.empty(parts, tokens, columns, dtype=torch.float32, device=a.device)
     hardware = arch.hardware_e4m3(a.device)
     sizes = (tokens, columns, depth, part)
-    constants = (even, parts == 1, hardware, rows, config.columns, config.unroll)
+    constants = (even, parts == 1, hardware, not a.is_cuda, rows, config.columns, unroll)
     grid = (-(-columns // config.columns), -(-tokens // rows), parts)
     options = {"num_warps": config.warps, "num_stages": config.stages}
-    arguments = (a, a_scale, b, b_scale, target, *sizes, *constants)
+    a_words, b_words = (scale.view(WORDS[unroll]) for scale in (a_scale, b_scale))
+    arguments = (a, a_words, b, b_words, target, *sizes, *constants)
     if not a.is_cuda or a.device.index == torch.cuda.current_device():
         decode_matmul[grid](*arguments, **options)
     else:
