@@ -2,9 +2,9 @@
 
 import torch
 
-from mxkernels.grouped_mm import function
+from mxkernels.grouped_mm import op
 from mxkernels.linear.config import CastConfig
-from mxkernels.linear.function import autocast_to, require_dtypes
+from mxkernels.linear.function import autocast_to, needs, require_dtypes
 
 __all__ = ["grouped_mm"]
 
@@ -47,7 +47,7 @@ def grouped_mm(
     _require(x, w, offs, config)
     x, w = autocast_to(x.device.type, x, w)
     require_dtypes({"x": x, "w": w})
-    return function.apply(x, w, offs, config)
+    return op.grouped_mm(x, w, offs, *config.names, *needs(x, w))[0]
 
 
 def _require(x: object, w: object, offs: object, config: object) -> None:

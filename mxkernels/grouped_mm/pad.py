@@ -6,6 +6,15 @@ No end is read on the host: the padded matrix has the most rows that any ends co
 import torch
 
 
+def padded_rows(tokens: int, groups: int) -> int:
+    """The rows of `pad_groups`: every group may need one block more than its tokens fill.
+
+    >>> padded_rows(40, 3)
+    160
+    """
+    return 32 * (-(-tokens // 32) + groups)
+
+
 def pad_groups(x: torch.Tensor, offs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """x (T, C) with every group padded by zero rows to a multiple of 32, and the new ends.
 
@@ -18,7 +27,7 @@ def pad_groups(x: torch.Tensor, offs: torch.Tensor) -> tuple[torch.Tensor, torch
     (torch.Size([160, 1]), [32, 64, 128], [1.0, 1.0, 1.0, 0.0], 40)
     """
     tokens, groups = x.shape[0], offs.shape[0]
-    rows = 32 * (-(-tokens // 32) + groups)
+    rows = padded_rows(tokens, groups)
     starts = torch.cat([offs.new_zeros(1), offs.narrow(0, 0, groups - 1)])
     sizes = ((offs - starts + 31) // 32 * 32).clamp_min(32)
     ends = sizes.cumsum(0, dtype=torch.int32)

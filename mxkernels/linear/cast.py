@@ -1,7 +1,7 @@
 """Operands of a product: a matrix cast along one dimension or both, contracted one last.
 
-The ops are called as they are, without the public functions' checks of arguments: what asks a
-tensor for its layout is forbidden in a traced backward. `require` stands in for those checks.
+The ops are called as they are, without the public functions' checks of arguments: `require` stands
+in for those.
 """
 
 import torch

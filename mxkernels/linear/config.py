@@ -46,6 +46,11 @@ class CastConfig:
             raise TypeError(f"recipe={self.recipe!r}: expected the name of a recipe")
         resolve_recipe(self.recipe)
 
+    @property
+    def names(self) -> tuple[str, str, str, str]:
+        """The fields, as ops take them."""
+        return self.dim0, self.dim1, self.recipe, self.matmul
+
     def kernel(self, dimension: str, device_type: str) -> str:
         """The cast kernel of "dim0" or "dim1" on a kind of device, "auto" looked up.
 

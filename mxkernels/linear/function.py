@@ -1,91 +1,11 @@
-"""The linear layer as a function: three products, each of operands cast along what they sum over.
-
-============  ================  ====================  =======================
-product       sums over         left operand          right operand
-============  ================  ====================  =======================
-forward       in_features, K    x, cast along K       weight, cast along K
-dgrad         out_features, N   grad, cast along N    weight, cast along N
-wgrad         tokens, M         grad, cast along M    x, cast along M
-============  ================  ====================  =======================
-"""
-
-from typing import Any
+"""The linear layer as a function, its dtypes and the checks of its arguments."""
 
 import torch
 
-from mxkernels.linear import cast
-from mxkernels.linear.config import CastConfig, products
-from mxkernels.matmul import op, table
-from mxref import Quantized
+from mxkernels.linear import op
+from mxkernels.linear.config import CastConfig
 
 DTYPES = (torch.bfloat16, torch.float32)
-
-
-def backends(
-    config: CastConfig, device: torch.device, m: int, n: int, k: int
-) -> tuple[str, str, str]:
-    """The back ends of forward, dgrad and wgrad."""
-    forward, dgrad, wgrad = (
-        table.resolve(config.matmul, device, *sizes) for sizes in products(m, n, k).values()
-    )
-    return forward, dgrad, wgrad
-
-
-def product(a: Quantized, b: Quantized, backend: str, dtype: torch.dtype) -> torch.Tensor:
-    """a @ b.mT in bf16, then in `dtype`."""
-    return op.matmul(*a, *b, backend).to(dtype)
-
-
-class _Linear(torch.autograd.Function):
-    """x (M, K), weight (N, K) -> x @ weight.mT; both are saved as they were cast, one byte each."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: torch.Tensor, weight: torch.Tensor, names: tuple[str, str, str, str]
-    ) -> torch.Tensor:
-        config = CastConfig(*names)
-        (m, k), n = x.shape, weight.shape[0]
-        chosen = backends(config, x.device, m, n, k)
-        forward, dgrad, wgrad = (cast.layout_for(name) for name in chosen)
-        need_x, need_weight = ctx.needs_input_grad[:2]
-        for layouts in ((forward, dgrad), (dgrad, wgrad)):
-            cast.require(config, x.device.type, layouts)
-        x, weight = x.detach(), weight.detach()
-        saved: list[torch.Tensor] = []
-        if need_x:
-            weight_rows, kept = cast.both(weight, config, (forward, dgrad))
-            saved += kept
-        else:
-            weight_rows = cast.along(weight, config, forward)
-        if need_weight:
-            x_rows, kept = cast.both(x, config, (forward, wgrad))
-            saved += kept
-        else:
-            x_rows = cast.along(x, config, forward)
-        ctx.save_for_backward(*saved)
-        ctx.names, ctx.chosen = names, chosen
-        ctx.dtypes = x.dtype, weight.dtype
-        return product(x_rows, weight_rows, chosen[0], x.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        config, (_, dgrad, wgrad) = CastConfig(*ctx.names), ctx.chosen
-        need_x, need_weight = ctx.needs_input_grad[:2]
-        layouts = cast.layout_for(dgrad), cast.layout_for(wgrad)
-        saved = list(ctx.saved_tensors)
-        dx = dweight = None
-        if need_x and need_weight:
-            grad_rows, grad_columns = cast.both(grad, config, layouts)
-        elif need_x:
-            grad_rows = cast.along(grad, config, layouts[0])
-        elif need_weight:
-            grad_columns = cast.across(grad, config, layouts[1])
-        if need_x:
-            weight_columns, saved = Quantized(*saved[:2]), saved[2:]
-            dx = product(grad_rows, weight_columns, dgrad, ctx.dtypes[0])
-        if need_weight:
-            dweight = product(grad_columns, Quantized(*saved), wgrad, ctx.dtypes[1])
-        return dx, dweight, None
 
 
 def mx_linear(
@@ -123,10 +43,16 @@ def mx_linear(
     if bias is not None:
         bias = bias.to(x.dtype)
     rows = x.reshape(-1, x.shape[-1]) if x.dim() != 2 else x
-    names = (config.dim0, config.dim1, config.recipe, config.matmul)
-    y = _Linear.apply(rows, weight, names)
+    needed = needs(rows, weight)
+    y = op.linear(rows, weight, *config.names, *needed)[0]
     y = y.view(*x.shape[:-1], weight.shape[0]) if x.dim() != 2 else y
     return y if bias is None else y + bias
+
+
+def needs(*tensors: torch.Tensor) -> tuple[bool, ...]:
+    """Which tensors take part in a gradient that is recorded now."""
+    recorded = torch.is_grad_enabled()
+    return tuple(recorded and tensor.requires_grad for tensor in tensors)
 
 
 def autocast_to(device_type: str, *tensors: torch.Tensor) -> list[torch.Tensor]:

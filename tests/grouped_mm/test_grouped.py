@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 import mxref
-from mxkernels import CastConfig, grouped_mm
-from mxkernels.grouped_mm import op, table
+from mxkernels import CastConfig
+from mxkernels.grouped_mm import grouped_mm, op, table
 from mxkernels.grouped_mm.pad import pad_groups
 from mxkernels.linear import cast
 from mxref.testing import assert_matmul_within_bound
@@ -270,9 +270,7 @@ def test_a_bad_argument_is_named(arguments, error, words):
 
 def test_opcheck_passes(device):
     x, w, offs, _ = example(device)
-    along = cast.along(x, CastConfig(), "plain"), cast.along(w, CastConfig(), "plain")
-    name = table.resolve("auto", torch.device(device), 48, 64)
-    utils = ("test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
-    arguments = (*along[0], *along[1], offs, name)
-    checks = torch.library.opcheck(op.grouped_rows, arguments, test_utils=utils)
+    x.requires_grad_()
+    arguments = (x, w.requires_grad_(), offs, *CastConfig().names, True, True)
+    checks = torch.library.opcheck(op.grouped_mm, arguments)
     assert set(checks.values()) == {"SUCCESS"}

@@ -9,7 +9,7 @@ from torch.utils.checkpoint import checkpoint
 
 import mxkernels
 from mxkernels import CastConfig, MXLinear, convert, mx_linear
-from mxkernels.linear import Stored, load_quantized, save_quantized
+from mxkernels.linear import Stored, load_quantized, op, save_quantized
 
 CONFIGS = [CastConfig(), CastConfig(dim0="triton", dim1="triton"), CastConfig(dim1="triton")]
 
@@ -213,3 +213,12 @@ def test_a_file_without_mx_tensors_is_named(tmp_path):
         load_quantized(tmp_path / "a")
     with pytest.raises(TypeError, match=r"tensors\['a'\].payload is torch.float8_e8m0fnu"):
         save_quantized(tmp_path / "b", {"a": mxkernels.quantize(torch.ones(1, 32))[::-1]})
+
+
+@pytest.mark.parametrize("need", [(True, True), (True, False), (False, True), (False, False)])
+@pytest.mark.parametrize("config", CONFIGS[:2], ids=str)
+def test_opcheck_passes(device, config, need):
+    x, weight = batch(device), layer(device).weight
+    arguments = (x.requires_grad_(need[0]), weight.requires_grad_(need[1]), *config.names, *need)
+    checks = torch.library.opcheck(op.linear, arguments)
+    assert set(checks.values()) == {"SUCCESS"}

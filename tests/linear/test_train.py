@@ -41,12 +41,12 @@ def test_a_run_writes_curves_and_a_verdict(data, tmp_path, capsys):
 
 def test_mx_starts_where_bf16_starts_and_learns(data):
     digits = load(data, torch.device("cpu"))
-    runs = [train.train(recipe, 0, digits, 6) for recipe in ("bf16", "floor", "rceil")]
+    runs = [train.train(recipe, 0, digits, 4) for recipe in ("bf16", "floor", "rceil")]
     first = [run["loss"][0] for run in runs]
     assert max(first) - min(first) < 0.05
     assert len(set(first)) == 3, "the recipes must not all run the same arithmetic"
     for run in runs:
-        assert run["loss"][-1] < 0.98 * run["loss"][0]
+        assert run["loss"][-1] < 0.99 * run["loss"][0]
 
 
 def test_the_verdict_is_two_deviations_of_bf16():
