@@ -27,7 +27,10 @@ def fp32_sums() -> Iterator[None]:
     cuBLAS may add the parts of a long contraction in bf16 unless torch forbids it, process-wide.
     """
     flags = torch.backends.cuda.matmul
-    kept = flags.allow_bf16_reduced_precision_reduction
+    kept: bool | tuple[bool, bool] = flags.allow_bf16_reduced_precision_reduction
+    split = getattr(flags, "allow_bf16_reduced_precision_reduction_split_k", None)
+    if split is not None:  # later versions of torch keep two settings behind one name
+        kept = kept, split
     flags.allow_bf16_reduced_precision_reduction = False
     try:
         with torch.autocast("cuda", enabled=False), torch.autocast("cpu", enabled=False):

@@ -203,6 +203,12 @@ def test_any_number_of_tokens(tokens, device):
     judge(x, w, offs, grad, run(x, w, offs, grad, CastConfig()), "rceil")
 
 
+needs_grouped_mm = pytest.mark.skipif(
+    not hasattr(torch, "_grouped_mm"), reason="torch has no _grouped_mm"
+)
+
+
+@needs_grouped_mm
 @pytest.mark.parametrize("sizes", [(64, 96, 128), (1, 32, 32), (300, 128, 256)], ids=str)
 def test_compile_only_scaled_products_take_our_shapes_and_layouts(sizes):
     """torch's own checks of strides and scales, on fake CUDA tensors; E = 4."""
@@ -228,6 +234,7 @@ def test_compile_only_scaled_products_take_our_shapes_and_layouts(sizes):
             )
 
 
+@needs_grouped_mm
 def test_the_table():
     assert table.choose(100, False, 64, 64) == "scaled_mm"
     assert table.choose(100, False, 64, 64, scaled_mm=False) == "grouped"

@@ -33,19 +33,19 @@ def shard_of(x, dim, rank):
     return x if dim is None else x.chunk(RANKS, dim)[rank]
 
 
-def check(rank, mesh, case):
+def check(rank, mesh, case, device, backend):
     from torch.distributed.tensor import DTensor
 
     import mxkernels
 
     shape, dim, block, order, layout, wanted = case
-    x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(device)
     whole = mxkernels.quantize(
         x, block=block, payload_order=order, scale_layout=layout, backend="reference"
     )
     local = shard_of(x, dim, rank).contiguous()
     sharded = DTensor.from_local(local, mesh, [placed(dim)], run_check=False)
-    result = torch.ops.mxkernels.quantize(sharded, "reference", "rceil", block, order, layout)
+    result = torch.ops.mxkernels.quantize(sharded, backend, "rceil", block, order, layout)
     for part, expected, place in zip(result, whole, wanted, strict=True):
         assert part.placements == (placed(place),), (case, part.placements)
         assert part.shape == expected.shape, case
@@ -54,14 +54,15 @@ def check(rank, mesh, case):
         assert torch.equal(found, mine), case
 
 
-def check_both(rank, mesh):
+def check_both(rank, mesh, device, backend):
     from torch.distributed.tensor import DTensor, Shard
 
-    x = torch.randn(64, 128, generator=torch.Generator().manual_seed(2))
-    whole = torch.ops.mxkernels.quantize_both(x, "reference", "rceil", "plain", "plain_t")
+    x = torch.randn(64, 128, generator=torch.Generator().manual_seed(2)).to(device)
+    arguments = (backend, "rceil", "plain", "plain_t")
+    whole = torch.ops.mxkernels.quantize_both(x, "reference", *arguments[1:])
     local = x.chunk(RANKS)[rank]
     sharded = DTensor.from_local(local, mesh, [Shard(0)], run_check=False)
-    result = torch.ops.mxkernels.quantize_both(sharded, "reference", "rceil", "plain", "plain_t")
+    result = torch.ops.mxkernels.quantize_both(sharded, *arguments)
     for part, expected, place in zip(result, whole, (0, 0, 0, 1), strict=True):
         if part.placements == (Shard(place),):
             expected = shard_of(expected.view(torch.uint8), place, rank)
@@ -70,11 +71,16 @@ def check_both(rank, mesh):
         assert torch.equal(part.to_local().view(torch.uint8), expected)
 
 
-def run(rank, store):
-    """One of RANKS processes, on the CPU, over gloo."""
+def run(rank, store, kind="cpu"):
+    """One of RANKS processes: mxref on the CPU over gloo, or Triton on a GPU each over nccl."""
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=RANKS)
+    device, backend = torch.device("cpu"), "reference"
+    if kind == "cuda":
+        device, backend = torch.device("cuda", rank), "triton"
+        torch.cuda.set_device(device)
+    transport = "gloo" if kind == "cpu" else "nccl"
+    dist.init_process_group(transport, init_method=f"file://{store}", rank=rank, world_size=RANKS)
     try:
         from torch.distributed.device_mesh import init_device_mesh
 
@@ -82,9 +88,9 @@ def run(rank, store):
 
         register()
         register()
-        mesh = init_device_mesh("cpu", (RANKS,))
+        mesh = init_device_mesh(kind, (RANKS,))
         for case in CASES:
-            check(rank, mesh, case)
-        check_both(rank, mesh)
+            check(rank, mesh, case, device, backend)
+        check_both(rank, mesh, device, backend)
     finally:
         dist.destroy_process_group()

@@ -56,7 +56,12 @@ def test_compile_only_the_default_neither_spills_nor_computes_in_fp32(arch, toke
     assert {width.split(".")[-1] for width in accesses(found, "ld")} == {f"b{8 * config.unroll}"}
 
 
-@pytest.mark.parametrize("arch", [90, 100])
-def test_compile_only_ragged_sizes(arch):
+@pytest.mark.parametrize(
+    "ones", [(), ("part_blocks",), ("columns",), ("columns", "depth", "part_blocks")], ids=str
+)
+def test_compile_only_ragged_sizes(ones):
+    """Triton makes constants of sizes that are 1."""
     config = default(1, 100, 3)._replace(unroll=1)
-    assert built(arch, config, 16, EVEN=False).asm["cubin"]
+    for parts in (1, 2):
+        sizes = {"EVEN": False} | dict.fromkeys(ones, 1)
+        assert built(90, config._replace(parts=parts), 16, **sizes).asm["cubin"]

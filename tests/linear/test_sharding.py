@@ -18,6 +18,13 @@ def test_two_processes_get_the_unsharded_bytes(tmp_path):
     mp.spawn(sharded_rank.run, (str(tmp_path / "store"),), nprocs=sharded_rank.RANKS)
 
 
+@pytest.mark.gpu
+def test_two_gpus_get_the_unsharded_bytes(tmp_path):
+    if torch.cuda.device_count() < sharded_rank.RANKS:
+        pytest.skip("needs two GPUs")
+    mp.spawn(sharded_rank.run, (str(tmp_path / "store"), "cuda"), nprocs=sharded_rank.RANKS)
+
+
 def test_a_cut_inside_a_block_is_no_placement():
     x = SimpleNamespace(shape=(64, 96), mesh=SimpleNamespace(size=lambda: 2))
     along = placements(x, [((1, 32), "plain")], 0)
