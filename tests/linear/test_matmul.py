@@ -1,6 +1,8 @@
 """Every back end of the matmul, judged by float64 and a proved bound; what the judge catches."""
 
 import threading
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 import torch
@@ -215,6 +217,17 @@ def test_a_traced_graph_keeps_the_architecture(monkeypatch):
 
     assert traced(torch.zeros(1)).item() == 90
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("package", ["matmul", "grouped_mm"])
+def test_every_back_end_is_listed(package):
+    folder = Path(table.__file__).parents[1] / package
+    files = {path.stem for path in folder.glob("*.py") if "BACKEND = " in path.read_text()}
+    listed = import_module(f"mxkernels.{package}.table").BACKENDS
+    function = "call" if package == "matmul" else "rows"
+    modules = {getattr(each, function).__module__ for each in listed}
+    assert modules == {f"mxkernels.{package}.{name}" for name in files}
+    assert len(files) == len(listed) >= 3
 
 
 @pytest.mark.parametrize(
