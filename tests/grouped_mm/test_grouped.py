@@ -14,7 +14,7 @@ from mxkernels.grouped_mm import grouped_mm, op, table
 from mxkernels.grouped_mm.pad import pad_groups
 from mxkernels.linear import cast
 from mxref.testing import assert_matmul_within_bound
-from tests.linear.operands import VALUES, tensor, turned
+from tests.linear.operands import EXAMPLES, VALUES, tensor, turned
 
 CONFIGS = {
     "auto": CastConfig(),
@@ -61,7 +61,7 @@ def judge(x, w, offs, grad, found, recipe):
     assert not dx[past:].any()
 
 
-@settings(max_examples=15)
+@settings(max_examples=EXAMPLES)
 @given(
     groups(),
     st.tuples(st.integers(1, 70), st.integers(1, 70)),

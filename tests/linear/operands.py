@@ -1,6 +1,7 @@
 """MX operands and plain tensors by the name of what they hold and a seed."""
 
 import torch
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import mxref
@@ -9,6 +10,8 @@ from mxref import Quantized
 FILLS = ("usual", "bytes 0 to 4", "large bytes", "any byte", "nan codes", "quantized")
 VALUES = ("randn", "wide", "nonfinite", "zeros", "tiny")
 SIZES = st.integers(0, 80)
+EXAMPLES = settings.default.max_examples * 2 // 5
+"""Fewer than the profile asks for: each example is judged several times."""
 
 
 def operand(rows, depth, fill, seed, device="cpu"):

@@ -14,9 +14,10 @@ import mxkernels
 import mxref
 from mxkernels.matmul import matmul, op, table
 from mxkernels.matmul.configs import DECODES
+from mxkernels.matmul.dequantize import fp32_sums
 from mxref import Quantized
 from mxref.testing import assert_matmul_within_bound
-from tests.linear.operands import FILLS, SIZES, operand, turned
+from tests.linear.operands import EXAMPLES, FILLS, SIZES, operand, turned
 
 USUAL = (operand(64, 64, "usual", 1), operand(64, 64, "usual", 2))
 
@@ -29,7 +30,7 @@ def judged(a, b, backend, config=-1):
     assert_matmul_within_bound(op.matmul(*a, *b, backend, config), a, turned(b))
 
 
-@settings(max_examples=30)
+@settings(max_examples=EXAMPLES)
 @given(st.tuples(SIZES, SIZES, SIZES), st.sampled_from(FILLS), st.sampled_from(FILLS), st.data())
 def test_every_back_end_is_within_the_bound(device, shape, first, second, data):
     m, n, k = shape
@@ -188,6 +189,19 @@ def test_compile_only_scaled_mm_takes_our_shapes_and_layouts(shape):
         assert found.dtype == torch.bfloat16
         with pytest.raises(RuntimeError, match="scale"):
             call(sides[0], sides[1].new_empty(sides[1].numel() - 512), *sides[2:])
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_process_wide_setting_is_put_back(before):
+    flags = torch.backends.cuda.matmul
+    kept = flags.allow_bf16_reduced_precision_reduction
+    flags.allow_bf16_reduced_precision_reduction = before
+    try:
+        with fp32_sums():
+            assert flags.allow_bf16_reduced_precision_reduction is False
+        assert flags.allow_bf16_reduced_precision_reduction is before
+    finally:
+        flags.allow_bf16_reduced_precision_reduction = kept
 
 
 def test_the_table():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import mxref
 from mxkernels import CastConfig, mx_linear
 from mxref.testing import assert_matmul_within_bound
-from tests.linear.operands import SIZES, VALUES, tensor, turned
+from tests.linear.operands import EXAMPLES, SIZES, VALUES, tensor, turned
 
 CONFIGS = {
     "reference": CastConfig(dim0="reference", dim1="reference"),
@@ -41,7 +41,7 @@ def judge(x, weight, grad, found, recipe, blocks=((1, 32), (32, 1))):
     assert_matmul_within_bound(dweight, turned(a), b, blocks=(across[::-1], across))
 
 
-@settings(max_examples=20)
+@settings(max_examples=EXAMPLES)
 @given(
     st.tuples(SIZES, SIZES, SIZES),
     st.tuples(*[st.sampled_from(VALUES)] * 3),
