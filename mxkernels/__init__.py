@@ -8,12 +8,28 @@ import torch
 
 from mxkernels import arguments, reference, registry
 from mxkernels.dequantize import dequantize
+from mxkernels.grouped_mm import grouped_mm
+from mxkernels.linear import CastConfig, MXLinear, convert, mx_linear
+from mxkernels.matmul import matmul
 from mxkernels.quantize import op
 from mxkernels.quantize.variants import variant
 from mxkernels.swizzle import swizzle, unswizzle
 from mxref import Quantized, Recipe
 
-__all__ = ["dequantize", "quantize", "quantize_both", "swizzle", "unswizzle", "variant"]
+__all__ = [
+    "CastConfig",
+    "MXLinear",
+    "convert",
+    "dequantize",
+    "grouped_mm",
+    "matmul",
+    "mx_linear",
+    "quantize",
+    "quantize_both",
+    "swizzle",
+    "unswizzle",
+    "variant",
+]
 
 
 def quantize(

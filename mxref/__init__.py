@@ -2,6 +2,7 @@
 
 Recipe (which bytes) x block (which elements share a scale) x layout (where bytes lie) is the whole
 vocabulary: `quantize` and `dequantize` take a recipe and a block, `layouts` stores scales.
+`matmul` says what two MX operands multiply to and how far off a kernel may be.
 `exact` is a second implementation in Python integers; `testing` judges other implementations;
 `vectors` writes golden bytes for every language.
 
@@ -13,6 +14,7 @@ from types import ModuleType
 
 from mxref import layouts
 from mxref.blocks import Quantized, dequantize, quantize
+from mxref.matmul import Product, matmul
 from mxref.recipes import RECIPES, Recipe
 
 __version__ = "0.1.0"
@@ -24,12 +26,14 @@ SPEC = "mxref-1"
 __all__ = [
     "RECIPES",
     "SPEC",
+    "Product",
     "Quantized",
     "Recipe",
     "__version__",
     "dequantize",
     "exact",
     "layouts",
+    "matmul",
     "quantize",
     "testing",
     "vectors",

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 SOURCES = sorted(p for place in ("mxref", "mxkernels") for p in (ROOT / place).rglob("*.py"))
 
 PUBLIC = [
-    "RECIPES", "SPEC", "Quantized", "Recipe", "__version__", "dequantize", "exact", "layouts",
-    "quantize", "testing", "vectors",
+    "RECIPES", "SPEC", "Product", "Quantized", "Recipe", "__version__", "dequantize", "exact",
+    "layouts", "matmul", "quantize", "testing", "vectors",
 ]  # fmt: skip
 
 

@@ -86,6 +86,7 @@ ALLOWED = {
     "vectors": {"formats", "tiles", "recipes", "blocks", "layouts", "vectors", "SPEC"},
     "rational": {"formats"},
     "exact": {"formats", "recipes", "rational"},
+    "matmul": {"formats", "blocks", "tiles"},
 }
 
 

@@ -1,0 +1,55 @@
+"""The configurations of the in-kernel decode: few, chosen by hand, hashable."""
+
+from typing import NamedTuple
+
+
+class DecodeConfig(NamedTuple):
+    """Rows of b a program takes, parts the depth is cut in, blocks a turn, warps, stages."""
+
+    columns: int
+    parts: int
+    unroll: int
+    warps: int
+    stages: int
+
+
+DECODES = tuple(
+    DecodeConfig(columns, parts, unroll, warps, stages)
+    for columns, parts, unroll, warps, stages in (
+        (64, 4, 4, 4, 3),
+        (64, 2, 4, 4, 4),
+        (64, 8, 4, 4, 3),
+        (32, 2, 4, 2, 4),
+        (32, 4, 4, 4, 3),
+        (128, 4, 4, 4, 3),
+        (128, 8, 2, 8, 4),
+        (64, 4, 2, 8, 4),
+        (64, 8, 1, 4, 4),
+        (64, 1, 4, 4, 4),
+    )
+)
+"""What a GPU may run, and what the benchmark times."""
+
+PROGRAMS = 264
+"""Two for each of an H200's 132 multiprocessors: enough loads in flight to keep memory busy."""
+
+
+def default(tokens: int, columns: int, blocks: int) -> DecodeConfig:
+    """A GPU's: the depth is cut until there are enough programs, each with 16 blocks or more.
+
+    >>> default(16, 8192, 256).parts, default(16, 65536, 256).parts
+    (4, 1)
+    """
+    tiles = -(-columns // 64) * -(-tokens // 64)
+    parts = 1
+    while tiles * parts < PROGRAMS and blocks // (2 * parts) >= 16:
+        parts *= 2
+    # Four blocks a turn of 64 tokens do not fit the registers of four warps.
+    unroll, warps, stages = (4, 4, 3) if tokens <= 16 else (2, 8, 4)
+    return DecodeConfig(64, parts, unroll, warps, stages)
+
+
+def interpreted(tokens: int, columns: int, blocks: int) -> DecodeConfig:
+    """The interpreter's own: as few programs as there can be."""
+    rows = min(1 << max(columns - 1, 15).bit_length(), 512)
+    return DecodeConfig(rows, 1, 1, 4, 1)

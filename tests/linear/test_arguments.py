@@ -1,0 +1,133 @@
+"""What bad arguments and unavailable choices say, and that what runs can be printed."""
+
+import pytest
+import torch
+
+from mxkernels import CastConfig, MXLinear, arch, convert, mx_linear, registry
+from mxkernels.linear import cast
+
+X, W = torch.ones(4, 64), torch.ones(8, 64)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"dim0": "RCEIL"}, ValueError, ["dim0='RCEIL'", "'triton'", "'reference'"]),
+        ({"dim1": "tritn"}, ValueError, ["dim1='tritn'"]),
+        ({"dim1": None}, TypeError, ["dim1=None"]),
+        ({"recipe": "RCEIL"}, ValueError, ["recipe='RCEIL'", "'rceil'"]),
+        ({"recipe": None}, TypeError, ["recipe=None"]),
+        ({"matmul": "fast"}, ValueError, ["matmul='fast'", "'scaled_mm'"]),
+    ],
+)
+def test_an_unknown_choice_is_named(options, error, words):
+    with pytest.raises(error) as raised:
+        CastConfig(**options)
+    for word in words:
+        assert word in str(raised.value)
+
+
+@pytest.mark.parametrize("dimension", ["dim0", "dim1"])
+def test_every_dimension_has_the_same_choices(dimension):
+    for name in registry.BACKENDS:
+        assert getattr(CastConfig(**{dimension: name}), dimension) == name
+
+
+def unbuilt():
+    """Choices that exist and have no kernel for that block."""
+    for dimension, block in (("dim0", (1, 32)), ("dim1", (32, 1))):
+        for name in registry.BACKENDS[1:-1]:
+            specs = [s for s in registry.KERNELS if (s.op, s.backend) == ("quantize", name)]
+            if not any(block in spec.blocks for spec in specs):
+                yield dimension, name
+
+
+@pytest.mark.parametrize(("dimension", "name"), list(unbuilt()))
+def test_what_is_not_built_raises_and_is_not_replaced(dimension, name):
+    config = CastConfig(**{dimension: name})
+    with pytest.raises(NotImplementedError, match=name):
+        config.resolve("cpu")
+    with pytest.raises(NotImplementedError, match=name):
+        mx_linear(X, W, config=config)
+
+
+def test_what_cannot_run_here_raises(monkeypatch):
+    arch.triton_missing.cache_clear()
+    monkeypatch.setattr(arch, "installed", lambda module: module != "triton")
+    config = CastConfig(dim0="triton", dim1="triton")
+    try:
+        with pytest.raises(RuntimeError, match="dim0='triton' cannot run here"):
+            config.resolve("cpu")
+        with pytest.raises(RuntimeError, match="backend='triton' cannot run here"):
+            mx_linear(X, W, config=config)
+        assert mx_linear(X, W).shape == (4, 8)
+    finally:
+        arch.triton_missing.cache_clear()
+    with pytest.raises(RuntimeError, match=r"matmul='scaled_mm' cannot run here.*sm_100"):
+        CastConfig(matmul="scaled_mm").resolve("cpu")
+
+
+def test_what_runs_can_be_printed():
+    text = CastConfig(dim0="triton", dim1="triton", recipe="floor").describe("cpu", 64, 96, 32)
+    assert "dim0: triton, blocks (1, 32), recipe floor, both from one read" in text
+    assert "wgrad (96, 64) x (64, 32): dequantize" in text
+    assert "config=CastConfig(dim0='auto', dim1='reference'" in repr(
+        MXLinear(32, 32, config=CastConfig(dim1="reference"))
+    )
+
+
+def test_one_read_is_taken_only_where_both_directions_name_the_kernel(monkeypatch):
+    calls = []
+    for name in ("quantize", "quantize_both"):
+        real = getattr(cast.op, name)
+        monkeypatch.setattr(
+            cast.op, name, lambda *a, name=name, real=real: (calls.append(name), real(*a))[1]
+        )
+    weight = W.clone().requires_grad_()
+    for config in (CastConfig(dim0="triton", dim1="triton"), CastConfig(dim0="triton")):
+        calls.clear()
+        mx_linear(X, weight, config=config).sum().backward()
+        one_read = config.one_read("cpu")
+        assert one_read == (config.dim1 == "triton")
+        assert ("quantize_both" in calls) == one_read
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((X.tolist(), W), TypeError, ["x=", "list"]),
+        ((X, None), TypeError, ["weight=None"]),
+        ((X, W, 1.0), TypeError, ["bias=1.0"]),
+        ((X, W, None, "rceil"), TypeError, ["config='rceil'", "CastConfig"]),
+        ((X, W[0]), ValueError, ["weight has shape (64,)"]),
+        ((X[:, :32], W), ValueError, ["x has shape (4, 32)", "(..., 64)"]),
+        ((torch.tensor(1.0), W), ValueError, ["x has shape ()"]),
+        ((X, W, torch.ones(7)), ValueError, ["bias has shape (7,)", "(8,)"]),
+        ((X.double(), W), TypeError, ["x has dtype torch.float64", "bfloat16"]),
+        ((X.half(), W.half()), TypeError, ["float16", "torch.bfloat16, torch.float32"]),
+        ((X, W.bfloat16()), TypeError, ["weight has dtype torch.bfloat16", "torch.float32"]),
+        ((X, W.to("meta")), ValueError, ["weight is on meta", "cpu"]),
+    ],
+)
+def test_a_bad_argument_of_the_function_is_named(arguments, error, words):
+    with pytest.raises(error) as raised:
+        mx_linear(*arguments)
+    for word in words:
+        assert word in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "word"),
+    [
+        (([],), TypeError, "model=[]"),
+        ((MXLinear(32, 32), 3), TypeError, "filter=3"),
+        ((MXLinear(32, 32), "up"), ValueError, "filter='up': matches no linear layer"),
+        ((MXLinear(32, 32), None, "rceil"), TypeError, "config='rceil'"),
+    ],
+)
+def test_a_bad_argument_of_convert_is_named(arguments, error, word):
+    with pytest.raises(error) as raised:
+        convert(*arguments)
+    assert word in str(raised.value)
+    with pytest.raises(TypeError, match="config=None"):
+        MXLinear(32, 32, config=None)
