@@ -1,11 +1,11 @@
-"""Results: rows and environment as JSON, rewritten after every group, and a table at the end."""
+"""Results while they are made: rows and environment as JSON, rewritten after every case."""
 
 import json
 import os
 import platform
 import subprocess
-import sys
 import time
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,6 @@ QUERY = (
     "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.draw,"
     "temperature.gpu"
 )
-COLUMNS = (
-    "shape", "dtype", "kernel", "variant", "recipe", "config", "method", "us", "spread", "GB/s",
-    "share", "target", "reached", "note",
-)  # fmt: skip
 
 
 def clocks() -> dict[str, str]:
@@ -52,6 +48,11 @@ def environment() -> dict[str, Any]:
         import triton
 
         found["triton"] = triton.__version__
+    for name in ("cuda-core", "torchao"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = ""
     if torch.cuda.is_available():
         device = torch.cuda.get_device_properties(0)
         found |= {
@@ -102,64 +103,3 @@ class Journal:
         fresh = self.path.with_name(self.path.name + ".part")
         fresh.write_text(json.dumps(self.content, indent=1) + "\n")
         os.replace(fresh, self.path)
-
-
-def cells(row: dict[str, Any]) -> tuple[str, ...]:
-    """One row as texts, in the order of COLUMNS.
-
-    >>> cells({"shape": [2, 32], "kernel": "k", "note": "not built"})[-1]
-    'not built'
-    """
-    share, target, reached = row.get("share"), row.get("target"), row.get("reached")
-    deviation = ""
-    if "p20_us" in row:
-        wide = 50 * (row["p80_us"] - row["p20_us"]) / max(row["median_us"], 1e-9)
-        deviation = f"±{wide:.1f}%"
-    return (
-        "x".join(map(str, row.get("shape", ()))),
-        {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(
-            row.get("dtype", ""), row.get("dtype", "")
-        ),
-        row.get("kernel", ""),
-        row.get("variant", ""),
-        row.get("recipe", ""),
-        row.get("config", ""),
-        row.get("method", ""),
-        f"{row['median_us']:.1f}" if "median_us" in row else "",
-        deviation,
-        f"{row['gbps']:.0f}" if "gbps" in row else "",
-        f"{share:.3f} {row.get('limit', '')}" if share is not None else "",
-        row.get("target_text", "" if target is None else f">= {target}"),
-        "" if reached is None else "yes" if reached else "NO",
-        row.get("note", "") or row.get("remark", ""),
-    )
-
-
-def show(rows: list[dict[str, Any]]) -> None:
-    """The table on stdout: by rich where it is installed, else plain and aligned."""
-    lines = [cells(row) for row in rows]
-    if not installed("rich"):
-        sys.stdout.write(aligned([COLUMNS, *lines]))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*COLUMNS, box=None, pad_edge=False)
-    for line in lines:
-        table.add_row(*line, style="red" if line[-2] == "NO" or "WRONG" in line[-1] else None)
-    width = None if sys.stdout.isatty() else 240
-    Console(width=width, markup=False, highlight=False).print(table)
-
-
-def aligned(lines: list[tuple[str, ...]]) -> str:
-    """Columns padded to their widest cell.
-
-    >>> aligned([("a", "b"), ("long", "c")])
-    'a     b\\nlong  c\\n'
-    """
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        + "\n"
-        for line in lines
-    )
