@@ -20,13 +20,21 @@ from mxkernels.registry import KERNELS, KernelSpec
 BOTH_WAYS = (((1, 32), "row"), ((32, 1), "col"))
 
 
-def claiming(case: Case, variant: Variant) -> list[KernelSpec]:
-    """The quantizers that claim a variant of this dtype."""
+def registered(operation: str, plan: Plan) -> list[KernelSpec]:
+    """The kernels of an operation, of the back ends asked for where some are."""
     return [
         spec
         for spec in KERNELS
-        if spec.op == "quantize"
-        and variant.block in spec.blocks
+        if spec.op == operation and (not plan.backends or spec.backend in plan.backends)
+    ]
+
+
+def claiming(case: Case, variant: Variant, plan: Plan) -> list[KernelSpec]:
+    """The quantizers that claim a variant of this dtype."""
+    return [
+        spec
+        for spec in registered("quantize", plan)
+        if variant.block in spec.blocks
         and variant.payload_order in spec.payload_orders
         and variant.scale_layout in spec.scale_layouts
         and variant.input_order in spec.input_orders
@@ -40,7 +48,7 @@ def jobs(site: Site, case: Case, plan: Plan) -> list[Job]:
     variant = parsed(case.variant)
     block, order, layout, input_order = variant
     made = []
-    for spec in claiming(case, variant):
+    for spec in claiming(case, variant, plan):
         lacking = spec.missing(site.device)
         for config in _configs(plan, spec, variant):
 
@@ -102,7 +110,7 @@ def quantize_job(
 def both(site: Site, case: Case, plan: Plan) -> list[Job]:
     """Both directions from one read, (1, 32) row and (32, 1) col, in one scale layout."""
     layout = case.variant.split()[-1]
-    specs = [s for s in KERNELS if s.op == "quantize_both" and layout in s.scale_layouts]
+    specs = [s for s in registered("quantize_both", plan) if layout in s.scale_layouts]
     made = []
     for spec in specs:
         for config in spec.configs if plan.configs == "all" else (None,):

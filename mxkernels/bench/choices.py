@@ -11,6 +11,7 @@ from mxkernels.bench.peers import PEERS
 from mxkernels.bench.plan import Plan, Shape
 from mxkernels.quantize.shapes import SCALE_LAYOUTS
 from mxkernels.quantize.variants import VARIANTS
+from mxkernels.registry import BACKENDS
 from mxref import RECIPES
 from mxref.cli.errors import WrongCallError, unknown
 
@@ -88,6 +89,7 @@ KNOWN: dict[str, Iterable[str] | None] = {
     "dtypes": DTYPES,
     "data": plans.DATA,
     "peers": (*PEERS, "none"),
+    "backends": BACKENDS,
 }
 """The options that take words, and which; None where any are read."""
 

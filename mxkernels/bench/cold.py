@@ -61,9 +61,11 @@ def rows(
     device: str, kernels: tuple[KernelSpec, ...] | None = None, shape: tuple[int, ...] = SHAPE
 ) -> list[dict[str, Any]]:
     """One row a kernel: seconds from the start of a process to its first result."""
+    # what inductor takes to start is no matter of ours
+    ours = tuple(spec for spec in KERNELS if spec.backend != "compile")
     return [
         _row(spec, device, shape, variant, arguments)
-        for spec in (KERNELS if kernels is None else kernels)
+        for spec in (ours if kernels is None else kernels)
         for variant, arguments in CASES.get(spec.op, {}).items()
         if _claims(spec, arguments) and not spec.missing(device)
     ]
@@ -108,8 +110,6 @@ def _row(
     parts = json.loads(done.stdout.splitlines()[-1])
     found = base | {name: round(value, 3) for name, value in parts.items()}
     found |= {"seconds": round(seconds, 3), "remark": f"{seconds:.1f} s, the exit included"}
-    if spec.backend == "compile":  # inductor's own start is no matter of ours
-        return found
     return found | {"target": TARGET, "target_text": "<= 5 s", "reached": seconds <= TARGET}
 
 

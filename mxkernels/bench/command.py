@@ -11,8 +11,8 @@ import torch
 import typer
 
 from mxkernels.bench import changes, choices, headline, plots, records, tables
-from mxkernels.bench.journal import Journal
 from mxkernels.bench.plan import Case, Plan, cases
+from mxkernels.bench.report import Journal
 from mxkernels.bench.runner import run as measure
 from mxkernels.bench.site import shape_text
 from mxref.cli import screen
@@ -38,6 +38,7 @@ def run(
     dtypes: Annotated[str | None, Option(help="bf16, fp16, fp32; default bf16")] = None,
     data: Annotated[str | None, Option(help="randn, specials, subnormals")] = None,
     peers: Annotated[str | None, Option(help="torch_compile, two_stage, torchao or none")] = None,
+    backends: Annotated[str | None, Option(help="ours: triton, cuda, compile; default all")] = None,
     configs: Annotated[str | None, Option(help="default or all")] = None,
     rounds: Annotated[int | None, Option(min=1, help="times each call is timed")] = None,
     budget: Annotated[float | None, Option(min=0, help="seconds; later cases are left out")] = None,

@@ -5,14 +5,14 @@ from typing import Any
 import torch
 
 import mxref
-from mxkernels.bench.casts import both, named
+from mxkernels.bench.casts import both, named, registered
 from mxkernels.bench.casts import jobs as casts
 from mxkernels.bench.jobs import Job, Pool, cache_bytes, sets_for, tensors
 from mxkernels.bench.limits import TARGETS
 from mxkernels.bench.plan import Case, Plan
 from mxkernels.bench.site import Site
 from mxkernels.quantize.shapes import SWIZZLE, contracted, stored_shape
-from mxkernels.registry import KERNELS, KernelSpec
+from mxkernels.spec import KernelSpec
 
 
 def limits(site: Site, case: Case, plan: Plan) -> list[Job]:
@@ -39,8 +39,8 @@ def dequantize(site: Site, case: Case, plan: Plan) -> list[Job]:
         return mxref.dequantize(payload, kept, block=block, dtype=torch.bfloat16)
 
     made = []
-    for spec in KERNELS:
-        if spec.op != "dequantize" or block not in spec.blocks or layout not in spec.scale_layouts:
+    for spec in registered("dequantize", plan):
+        if block not in spec.blocks or layout not in spec.scale_layouts:
             continue
 
         def call(codes: torch.Tensor, spec: KernelSpec = spec) -> Any:
@@ -99,8 +99,8 @@ def swizzle(site: Site, case: Case, plan: Plan) -> list[Job]:
 
     written = sum(each.numel() for each in tensors(expected(pool.items[0])))
     made = []
-    for spec in KERNELS:
-        if spec.op != "swizzle" or SWIZZLE not in spec.scale_layouts:
+    for spec in registered("swizzle", plan):
+        if SWIZZLE not in spec.scale_layouts:
             continue
 
         def call(scale: torch.Tensor, spec: KernelSpec = spec) -> torch.Tensor:

@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 WHOLE = ("host", "linear", "cold")
 """Families that bring rows of their own and take no shape."""
 
-FAMILIES = ("host", "limits", "cast", "cast3d", "both", "dequantize", "swizzle", "linear", "cold")
+FAMILIES = ("host", "limits", "cast", "cast3d", "both", "dequantize", "swizzle", "cold", "linear")
 DATA = ("randn", "specials", "subnormals")
 
 CAST_SHAPES: tuple[Shape, ...] = (
@@ -117,6 +117,7 @@ class Plan:
     layouts: tuple[str, ...] = SCALE_LAYOUTS
     data: tuple[str, ...] = ()
     peers: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
     configs: str = "default"
     rounds: int = 40
     graph_rounds: int = 20

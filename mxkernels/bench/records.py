@@ -18,6 +18,9 @@ OURS = ("triton", "cuda", "compile")
 PEERS = ("torch_compile", "two_stage", "torchao")
 IMPLEMENTATIONS = (*OURS, *PEERS)
 
+LINEAR = ("linear", "matmul", "tokens")
+"""The families of `mxkernels.bench.linear`, whose rows have columns of their own."""
+
 KEYS = ("family", "shape", "dtype", "data", "variant", "recipe", "method")
 BAD = ("WRONG", "error")
 
@@ -77,7 +80,7 @@ def compared(rows: Iterable[Row]) -> list[Row]:
     return [
         row
         for row in rows
-        if row.get("implementation") and row["family"] not in ("limits", "host", "cold", "linear")
+        if row.get("implementation") and row["family"] not in ("limits", "host", "cold", *LINEAR)
     ]
 
 

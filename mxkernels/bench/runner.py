@@ -4,16 +4,18 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import torch
 
+from mxkernels.arch import installed
 from mxkernels.bench import cold, overhead
 from mxkernels.bench.jobs import Job, verify
-from mxkernels.bench.journal import Journal
 from mxkernels.bench.limits import SMALL_TARGET
 from mxkernels.bench.others import JOBS
 from mxkernels.bench.plan import WHOLE, Case, Plan, cases
+from mxkernels.bench.report import Journal
 from mxkernels.bench.site import Site
 from mxkernels.bench.timing import interleaved, replays, summary, watch_for
 
@@ -35,7 +37,8 @@ def run(plan: Plan, journal: Journal, report: Report = lambda case, done, total:
             break
         with _noting(journal, case):
             if case.family in WHOLE:
-                journal.add(_whole(plan, case))
+                for rows in _whole(plan, case, journal.started + plan.budget):
+                    journal.add(rows)
                 continue
             if site is None or site.key != case.site:
                 site = None
@@ -64,19 +67,29 @@ def _release(device: str) -> None:
         torch.cuda.empty_cache()
 
 
-def _whole(plan: Plan, case: Case) -> list[dict[str, Any]]:
+def _whole(plan: Plan, case: Case, end: float) -> Iterator[list[dict[str, Any]]]:
     """The rows of a family that takes no shape."""
     if case.family == "host":
-        return overhead.rows(plan.device)
-    if case.family == "cold":
-        return cold.rows(plan.device)
-    try:
-        from mxkernels.bench import linear  # type: ignore[attr-defined]
-    except ImportError as error:
-        if error.name not in (None, "mxkernels.bench", "mxkernels.bench.linear"):
-            raise
-        return [case.labels() | {"kernel": "", "note": "not built: linear"}]
-    return linear.rows(plan.device)
+        yield overhead.rows(plan.device)
+    elif case.family == "cold":
+        yield cold.rows(plan.device)
+    elif not installed("mxkernels.bench.linear"):
+        yield [case.labels() | {"kernel": "", "note": "not built: linear"}]
+    else:
+        yield from _linear(plan, case, end)
+
+
+def _linear(plan: Plan, case: Case, end: float) -> Iterator[list[dict[str, Any]]]:
+    """The groups of `mxkernels.bench.linear`: all where it is the only family, else a few."""
+    linear = import_module("mxkernels.bench.linear")
+    arguments = ["--device", plan.device]
+    if len(plan.families) > 1:
+        arguments += ["--quick", "--no-compile"]
+    for name, make in linear.groups(linear.parser().parse_args(arguments)):
+        if time.monotonic() > end:
+            yield [_left_out(case, plan) | {"variant": name}]
+            return
+        yield make()
 
 
 def _time(plan: Plan, journal: Journal, site: Site, case: Case) -> None:

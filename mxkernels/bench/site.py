@@ -49,7 +49,10 @@ def stored(
 class Site:
     """Inputs are made when first asked for and shared by all that is timed here."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, device: str, data: str):
+    def __init__(
+        self, shape: tuple[int, ...], dtype: str | torch.dtype, device: str, data: str = "randn"
+    ):
+        dtype = str(dtype).removeprefix("torch.")
         self.key = (shape, dtype, data)
         self.shape, self.device, self.data = shape, torch.device(device), data
         self.dtype = torch.uint8 if dtype == "e8m0" else getattr(torch, dtype)

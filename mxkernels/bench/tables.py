@@ -118,6 +118,22 @@ def single(rows: Iterable[Row]) -> Table:
     return made
 
 
+LAYERS = (
+    "family", "size", "layer", "compiled", "matmul", "backend", "config", "end_to_end_us", "us",
+    "bf16_us", "speed_up", "ratio", "cast_times_limit", "reached", "verified", "note",
+)  # fmt: skip
+"""Columns of the family linear, those that its rows have."""
+
+
+def layers(rows: list[Row]) -> Table:
+    """Layers and matmuls beside those of bf16."""
+    used = [name for name in LAYERS if any(row.get(name) not in (None, "") for row in rows)]
+    made = screen.table(*used)
+    for row in rows:
+        made.add_row(*("" if row.get(name) is None else str(row[name]) for name in used))
+    return made
+
+
 def limits(rows: Iterable[Row]) -> Table:
     """The best candidate of each limit, by shape."""
     best: dict[tuple[Any, ...], Row] = {}
@@ -138,7 +154,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
     """Each note once, with the rows it stands in counted; those of a few rows name them."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        if row.get("note") and row["family"] not in ("host", "cold"):
+        if row.get("note") and row["family"] not in ("host", "cold", *records.LINEAR):
             who = row.get("implementation") or row.get("kernel") or row["family"]
             place = f"{shape_text(row.get('shape', ()))} {row.get('variant', '')}".strip()
             found.setdefault((who, row["note"]), []).append(place)
@@ -153,10 +169,11 @@ def show(content: dict[str, Any]) -> None:
     rows = content["rows"]
     console = screen.results()
     wide = records.pivot(rows)
-    others = [row for row in rows if row["family"] in ("host", "cold", "linear")]
+    others = [row for row in rows if row["family"] in ("host", "cold")]
+    products = [row for row in rows if row["family"] in records.LINEAR]
     if wide:
         console.print(CELLS)
-    for table in (*comparisons(wide), limits(rows), single(others)):
+    for table in (*comparisons(wide), limits(rows), single(others), layers(products)):
         if table.row_count:
             console.print(table)
             console.print()

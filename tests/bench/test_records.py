@@ -91,6 +91,7 @@ def synthetic():
             "note": "",
         },
         {"family": "linear", "kernel": "", "note": "not built: linear"},
+        {"family": "linear", "size": 8192, "layer": "linear", "speed_up": 0.75, "note": ""},
     ]
     return {"environment": ENVIRONMENT, "plan": {}, "seconds": 1.0, "rows": rows}
 
@@ -166,6 +167,8 @@ def test_tables_show_figures_failures_and_notes(content, capsys):
         "13.0 us beyond its launch",
         "3.25 s",
         "not built: linear",
+        "8192",
+        "0.75",
     ):
         assert part in text
     tables.show(content | {"rows": []})

@@ -1,5 +1,6 @@
 """The benchmark end to end on a CPU, with tiny shapes: rows, verdicts, JSON."""
 
+import argparse
 import dataclasses
 import json
 
@@ -9,7 +10,7 @@ import torch
 import mxref
 from mxkernels import reference
 from mxkernels.arch import triton_missing
-from mxkernels.bench import casts, cold, journal, others, overhead, plan, runner, site, timing
+from mxkernels.bench import casts, cold, others, overhead, plan, report, runner, site, timing
 from mxkernels.bench.jobs import Pool, difference, sets_for
 from mxkernels.bench.plan import Plan
 from mxkernels.bench.site import Site
@@ -43,12 +44,12 @@ WHOLE = claimed(reference.quantize)
 
 
 def timed(monkeypatch, tmp_path, specs, families, **changes):
-    for module in (casts, others, plan):
+    for module in (casts, plan):
         monkeypatch.setattr(module, "KERNELS", specs)
     monkeypatch.setattr(site, "CANDIDATE_ROUNDS", 1)
     options = {"shapes": (SHAPE,), "recipes": ("rceil",), "rounds": 2, "variants": ("all",)}
     chosen = Plan(families=families, device="cpu", **(options | changes))
-    kept = journal.Journal(tmp_path / "out.json", chosen.text())
+    kept = report.Journal(tmp_path / "out.json", chosen.text())
     runner.run(chosen, kept)
     return json.loads((tmp_path / "out.json").read_text())
 
@@ -170,10 +171,43 @@ def test_the_other_operations_are_read_off_the_registry(monkeypatch, tmp_path):
 
 
 def test_what_is_not_built_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(runner, "installed", lambda name: False)
     content = timed(monkeypatch, tmp_path, (), ("both", "linear"), variants=())
-    notes = [row["note"] for row in content["rows"]]
-    assert notes[:2] == ["not built: both col plain", "not built: both col swizzle_32_4_4"]
-    assert len(notes) == 3
+    assert [row["note"] for row in content["rows"]] == [
+        "not built: both col plain", "not built: both col swizzle_32_4_4", "not built: linear",
+    ]  # fmt: skip
+
+
+def test_the_family_linear_is_run_group_by_group(monkeypatch, tmp_path):
+    seen = []
+
+    class Linear:
+        @staticmethod
+        def parser():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--device")
+            for name in ("--quick", "--no-compile"):
+                parser.add_argument(name, action="store_true")
+            return parser
+
+        @staticmethod
+        def groups(options):
+            seen.append((options.device, options.quick))
+            return [(n, lambda n=n: [{"family": "linear", "size": n}]) for n in (32, 64)]
+
+    monkeypatch.setattr(runner, "installed", lambda name: True)
+    monkeypatch.setattr(runner, "import_module", lambda name: Linear)
+    content = timed(monkeypatch, tmp_path, (), ("linear",))
+    assert [row["size"] for row in content["rows"]] == [32, 64]
+    timed(monkeypatch, tmp_path, (), ("linear", "both"), variants=())
+    assert seen == [("cpu", False), ("cpu", True)]
+
+
+def test_back_ends_can_be_named(monkeypatch, tmp_path):
+    specs = (WHOLE, dataclasses.replace(WHOLE, name="second", backend="cuda"))
+    changes = {"variants": ("dim0",), "backends": ("cuda",)}
+    content = timed(monkeypatch, tmp_path, specs, ("cast3d",), **changes)
+    assert [row["kernel"] for row in of(content, "cast3d")] == ["second"]
 
 
 def test_the_limits_are_rows_and_a_budget_ends_the_run(monkeypatch, tmp_path):

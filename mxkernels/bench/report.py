@@ -101,5 +101,12 @@ class Journal:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_name(self.path.name + ".part")
-        fresh.write_text(json.dumps(self.content, indent=1) + "\n")
+        fresh.write_text(self.text())
         os.replace(fresh, self.path)
+
+    def text(self) -> str:
+        """The content as JSON, a line a row: a later run differs line by line."""
+        head = json.dumps({**self.content, "rows": []}, indent=1)
+        start, end = head.split('"rows": []')
+        rows = ",\n  ".join(json.dumps(row) for row in self.rows)
+        return f'{start}"rows": [\n  {rows}\n ]{end}\n'
