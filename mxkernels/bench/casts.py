@@ -49,7 +49,6 @@ def jobs(site: Site, case: Case, plan: Plan) -> list[Job]:
     block, order, layout, input_order = variant
     made = []
     for spec in claiming(case, variant, plan):
-        lacking = spec.missing(site.device)
         for config in _configs(plan, spec, variant):
 
             def call(x: torch.Tensor, spec: KernelSpec = spec, config: Any = config) -> Any:
@@ -58,7 +57,7 @@ def jobs(site: Site, case: Case, plan: Plan) -> list[Job]:
             job = quantize_job(site, case, variant, call)
             job.labels |= named(spec, config)
             job.target = target_of(block, order, input_order)
-            job.note = f"cannot run: {lacking}" if lacking else ""
+            job.note = lacking(spec, site)
             made.append(job)
     for name in plan.peers:
         call = PEERS[name].prepare(case, variant)
@@ -79,6 +78,12 @@ def named(spec: KernelSpec, config: Any = None) -> dict[str, Any]:
         "backend": spec.backend,
         "config": config_text(config),
     }
+
+
+def lacking(spec: KernelSpec, site: Site) -> str:
+    """The note of a kernel that cannot run here; empty if it can."""
+    missing = spec.missing(site.device)
+    return f"cannot run: {missing}" if missing else ""
 
 
 def _configs(plan: Plan, spec: KernelSpec, variant: Variant) -> tuple[Any, ...]:
@@ -121,7 +126,7 @@ def both(site: Site, case: Case, plan: Plan) -> list[Job]:
             job = _both_job(site, case, layout, call)
             job.labels |= named(spec, config)
             job.target = TARGETS["both"]
-            job.note = spec.missing(site.device) or ""
+            job.note = lacking(spec, site)
             made.append(job)
     if "torch_compile" in plan.peers:
         made.append(_both_peer(site, case, layout))

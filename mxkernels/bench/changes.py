@@ -117,11 +117,11 @@ def regressions(found: Iterable[Change], percent: float) -> list[Change]:
 
 
 def table(found: Iterable[Change]) -> Table:
-    """All that changed."""
+    """What became slower, faster or wrong; what is new or gone is counted by `summary`."""
     heads = ("change", "family", "shape", "data", "variant", "rule", "kernel", "by")
     made = screen.table(*heads, "before us", "after us", "ratio", "noise")
     for change in found:
-        if change.verdict == "same":
+        if change.verdict in ("same", "new", "gone"):
             continue
         row, ratio = change.row, change.ratio
         made.add_row(

@@ -1,5 +1,6 @@
 """`mxkernels bench`: every kernel the registry lists, verified to the byte and timed."""
 
+import os
 import sys
 import time
 from collections import Counter
@@ -203,7 +204,8 @@ def print_headline(
         if into is None:
             screen.plain(headline.table(content, recipe).rstrip())
             return
-        into.write_text(headline.write(into.read_text(), file.as_posix(), content, recipe))
+        named = Path(os.path.relpath(file, into.parent)).as_posix()
+        into.write_text(headline.write(into.read_text(), named, content, recipe))
     except (ValueError, OSError) as error:
         raise WrongCallError(error) from error
 

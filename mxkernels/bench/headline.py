@@ -1,7 +1,7 @@
 """The README's headline: a Markdown table and its machine out of one results file.
 
 A README holds it between two comments; `write` replaces what lies between them, and a test
-compares it with the file that the first comment names:
+compares it with the file that the first comment names, a path from the README's folder:
 
     <!-- mxkernels bench headline mxkernels/bench/results/FILE.json -->
     <!-- end of headline -->

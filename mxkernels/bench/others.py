@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 import mxref
-from mxkernels.bench.casts import both, named, registered
+from mxkernels.bench.casts import both, lacking, named, registered
 from mxkernels.bench.casts import jobs as casts
 from mxkernels.bench.jobs import Job, Pool, cache_bytes, sets_for, tensors
 from mxkernels.bench.limits import TARGETS
@@ -50,7 +50,7 @@ def dequantize(site: Site, case: Case, plan: Plan) -> list[Job]:
         moved = 3 * site.numel + laid.numel()
         labels = case.labels() | named(spec)
         job = Job(labels, site.pool("codes"), call, expected, moved, "widen", TARGETS["dequantize"])
-        job.note = spec.missing(site.device) or ""
+        job.note = lacking(spec, site)
         made.append(job)
     return made
 
@@ -109,7 +109,7 @@ def swizzle(site: Site, case: Case, plan: Plan) -> list[Job]:
         labels = case.labels() | named(spec)
         job = Job(labels, pool, call, expected, rows * columns + written, "cold")
         job.target = TARGETS["groups"] if options.get("axis") == "M" else None
-        job.note = spec.missing(site.device) or ""
+        job.note = lacking(spec, site)
         made.append(job)
     return made
 

@@ -167,6 +167,7 @@ def test_results_are_shown_compared_and_put_into_a_readme(results_file, tmp_path
     readme.write_text("<!-- mxkernels bench headline x -->\n<!-- end of headline -->\n")
     assert call("headline", results_file, "--into", readme)[0] == 0
     assert out.strip() in readme.read_text()
+    assert "<!-- mxkernels bench headline run.json -->" in readme.read_text()
 
 
 def test_compare_fails_only_when_asked(results_file, tmp_path):

@@ -11,7 +11,7 @@ import mxref
 from mxkernels import reference
 from mxkernels.arch import triton_missing
 from mxkernels.bench import casts, cold, others, overhead, plan, report, runner, site, timing
-from mxkernels.bench.jobs import Pool, difference, sets_for
+from mxkernels.bench.jobs import Job, Pool, difference, sets_for
 from mxkernels.bench.plan import Plan
 from mxkernels.bench.site import Site
 from mxkernels.registry import KERNELS
@@ -223,6 +223,50 @@ def test_a_pool_takes_turns_and_exceeds_the_cache():
     pool = Pool(["a", "b", "c"])
     assert [pool.next() for _ in range(4)] == ["b", "c", "a", "b"]
     assert sets_for(3 << 20, 60 << 20) * (3 << 20) >= 4 * (60 << 20)
+
+
+class FakeWatch(timing.HostWatch):
+    """A clock that each call moves on by what the call says."""
+
+    now = 0.0
+
+    def mark(self):
+        return self.now
+
+
+def fake_job(watch, seconds, wrong_after=10**9):
+    calls = []
+
+    def call(x):
+        calls.append(x)
+        watch.now += seconds * len(calls)
+        return x + (len(calls) > wrong_after)
+
+    made = Job({"name": seconds}, Pool([torch.zeros(4)]), call, lambda x: x, 32)
+    return made, calls
+
+
+def test_times_are_those_between_the_marks_of_a_call():
+    watch = FakeWatch()
+    (first, calls), (second, _) = (fake_job(watch, seconds) for seconds in (1.0, 100.0))
+    timing.interleaved([first, second], 4, watch)
+    # three calls to warm up, the fourth to the seventh are timed; each lasts as long as its number
+    assert first.samples["events"] == [4e6, 5e6, 6e6, 7e6]
+    assert second.samples["events"] == [400e6, 500e6, 600e6, 700e6]
+    assert len(calls) == 7
+    assert (first.note, second.note) == ("", "")
+
+
+def test_what_goes_wrong_while_it_is_timed_is_found():
+    watch = FakeWatch()
+    job, _ = fake_job(watch, 1.0, wrong_after=6)
+    timing.interleaved([job], 4, watch)
+    assert job.note.startswith("WRONG")
+    (row,) = runner.rows_of(job, None)
+    assert "median_us" not in row
+    right, _ = fake_job(watch, 1.0)
+    timing.interleaved([right], 4, watch)
+    assert runner.rows_of(right, None)[0]["samples"] == 4
 
 
 def test_medians_and_their_spread():

@@ -74,7 +74,7 @@ def test_dequantize_and_swizzle_figures():
 
 
 HEADLINES = [
-    (path.name, file, table)
+    (path, file, table)
     for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "mxkernels").rglob("*.md"))
     for file, table in headline.marked(path.read_text())
 ]
