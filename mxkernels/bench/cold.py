@@ -115,7 +115,13 @@ def _row(
 
 def environment(caches: str) -> dict[str, str]:
     """Variables that move every cache of compiled kernels to an empty folder."""
-    names = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME")
+    names = (
+        "TRITON_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+        "CUDA_CACHE_PATH",
+        "MXKERNELS_CACHE",
+        "XDG_CACHE_HOME",
+    )
     root = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
     return {name: str(Path(caches, name.lower())) for name in names} | {"PYTHONPATH": path}
