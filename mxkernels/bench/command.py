@@ -12,8 +12,9 @@ import torch
 import typer
 
 from mxkernels.bench import changes, choices, headline, plots, records, tables
+from mxkernels.bench import resume as resuming
 from mxkernels.bench.plan import Case, Plan, cases
-from mxkernels.bench.report import Journal
+from mxkernels.bench.report import Journal, environment
 from mxkernels.bench.runner import run as measure
 from mxkernels.bench.site import shape_text
 from mxref.cli import screen
@@ -50,22 +51,24 @@ def run(
     json: Annotated[Path | None, Option(help="rows and environment, kept up to date")] = None,
     csv: Annotated[Path | None, Option(help="one line a comparison")] = None,
     png: Annotated[Path | None, Option(help="bandwidth over size")] = None,
+    resume: Annotated[Path | None, Option(help="a run that its budget ended: go on")] = None,
     compare: Annotated[Path | None, Option(help="an older results file")] = None,
     fail_on_regression: Annotated[float | None, Option(min=0, metavar="PERCENT")] = None,
 ) -> int:
     """Measure; 1 if a kernel of ours was wrong or failed, 2 without a CUDA device."""
     if context.invoked_subcommand is not None:
         return 0
-    return begin(dict(context.params), Outputs(json, csv, png, compare, fail_on_regression))
+    return begin(dict(context.params), Outputs(json, csv, png, resume, compare, fail_on_regression))
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where results go, and what they are compared with."""
+    """Where results go, which run they go on with, and what they are compared with."""
 
     json: Path | None
     csv: Path | None
     png: Path | None
+    resume: Path | None
     compare: Path | None
     percent: float | None
 
@@ -76,6 +79,7 @@ def begin(options: dict[str, Any], out: Outputs) -> int:
     if out.percent is not None and out.compare is None:
         raise WrongCallError("--fail-on-regression: expected --compare OLD.json with it")
     old = None if out.compare is None else read(out.compare)
+    past = None if out.resume is None else read(out.resume)
     if options["dry_run"]:
         count(plan)
         return 0
@@ -87,27 +91,34 @@ def begin(options: dict[str, Any], out: Outputs) -> int:
     choices.output("--json", out.json)
     choices.output("--csv", out.csv)
     choices.plotting("--png", out.png)
-    return finish(_measured(plan, out.json), old, out)
+    return finish(_measured(plan, out.json, past), old, out)
 
 
-def _measured(plan: Plan, path: Path | None) -> dict[str, Any]:
+def _measured(plan: Plan, path: Path | None, past: dict[str, Any] | None) -> dict[str, Any]:
     """Run the plan with a bar on a terminal, a line for each shape elsewhere."""
-    journal = Journal(path, plan.text())
-    found = cases(plan)
+    done: set[tuple[Any, ...]] = set()
+    if past is not None:
+        differs = resuming.difference(past["environment"], environment())
+        if differs:
+            raise WrongCallError(f"--resume: that run is not of this machine: {differs}")
+        stay, done = resuming.kept(past["rows"])
+        past = past | {"rows": stay}
+    journal = Journal(path, plan.text(), past)
+    found = [case for case in cases(plan) if resuming.place(case.labels()) not in done]
     last: list[Any] = [None]
     with bar(len(found)) as shown:
 
-        def report(case: Case, done: int, total: int) -> None:
-            if done:
+        def report(case: Case, ended: int, total: int) -> None:
+            if ended:
                 shown.end()
             label = f"{case.family} {shape_text(case.shape)} {case.data}".strip()
             shown.begin(f"{label} {case.variant} {case.recipe}".strip())
             if label != last[0] and not sys.stderr.isatty():
                 seconds = time.monotonic() - journal.started
-                sys.stderr.write(f"[{seconds:6.1f} s] {done} of {total}: {label}\n")
+                sys.stderr.write(f"[{seconds:6.1f} s] {ended} of {total}: {label}\n")
             last[0] = label
 
-        measure(plan, journal, report)
+        measure(plan, journal, report, done)
     return {**journal.content, "rows": [records.today(row) for row in journal.rows]}
 
 

@@ -14,8 +14,6 @@ STYLES = {
     for index, (who, mark) in enumerate(zip(records.IMPLEMENTATIONS, "osxD^v", strict=True))
 }
 """Mark and colour, the same in every panel."""
-ACROSS = 3
-
 Panel = tuple[str, str]
 
 
@@ -54,7 +52,7 @@ def draw(
     from matplotlib.figure import Figure
 
     found = panels(content, families, variants, recipe)
-    across = min(ACROSS, len(found))
+    across = 2 if len(found) == 4 else min(3, len(found))
     down = math.ceil(len(found) / across)
     figure = Figure(figsize=(4.6 * across, 3.4 * down + 0.5), layout="constrained")
     FigureCanvasAgg(figure)

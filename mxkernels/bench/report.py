@@ -65,17 +65,23 @@ def environment() -> dict[str, Any]:
 
 
 class Journal:
-    """The rows so far; every `add` replaces the file at once, so that a killed run keeps them."""
+    """The rows so far; every `add` replaces the file at once, so that a killed run keeps them.
 
-    def __init__(self, path: Path | None, plan: dict[str, Any]):
+    `past` is the content of a run that is gone on with; "resumed" holds its environments.
+    """
+
+    def __init__(self, path: Path | None, plan: dict[str, Any], past: dict[str, Any] | None = None):
         self.path = path
         self.started = time.monotonic()
+        past = past or {}
         self.content: dict[str, Any] = {
             "environment": environment(),
+            "resumed": [*past.get("resumed", []), *filter(None, [past.get("environment")])],
             "plan": plan,
             "complete": False,
-            "rows": [],
+            "rows": list(past.get("rows", [])),
         }
+        self._before = past.get("seconds", 0.0)
         self.write()
 
     @property
@@ -96,7 +102,7 @@ class Journal:
 
     def write(self) -> None:
         """Write a new file beside the old one and replace it."""
-        self.content["seconds"] = round(time.monotonic() - self.started, 1)
+        self.content["seconds"] = round(self._before + time.monotonic() - self.started, 1)
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -16,6 +16,7 @@ from mxkernels.bench.limits import SMALL_TARGET
 from mxkernels.bench.others import JOBS
 from mxkernels.bench.plan import WHOLE, Case, Plan, cases
 from mxkernels.bench.report import Journal
+from mxkernels.bench.resume import place
 from mxkernels.bench.site import Site
 from mxkernels.bench.timing import interleaved, replays, summary, watch_for
 
@@ -26,9 +27,14 @@ Report = Callable[[Case, int, int], None]
 """Called before each case with its place among all."""
 
 
-def run(plan: Plan, journal: Journal, report: Report = lambda case, done, total: None) -> None:
-    """Everything in the plan; past the budget no case is begun and a row names what was left."""
-    found = cases(plan)
+def run(
+    plan: Plan,
+    journal: Journal,
+    report: Report = lambda case, done, total: None,
+    done: Container[tuple[Any, ...]] = (),
+) -> None:
+    """Everything in the plan but `done`; past the budget each case left is a row that says so."""
+    found = [case for case in cases(plan) if place(case.labels()) not in done]
     site: Site | None = None
     for index, case in enumerate(found):
         report(case, index, len(found))

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -218,6 +219,45 @@ def test_a_run_writes_every_file_and_judges(tmp_path, monkeypatch, results_file)
     assert len(files["csv"].read_text().splitlines()) == 1 + 4
     assert files["png"].read_bytes().startswith(b"\x89PNG")
     assert call("compare", files["json"], files["json"])[0] == 0
+
+
+def test_a_run_goes_on_where_its_budget_ended_it(tmp_path, monkeypatch):
+    from tests.bench.test_runner import WHOLE
+
+    monkeypatch.setattr(plan, "KERNELS", (WHOLE,))
+    monkeypatch.setattr(casts, "KERNELS", (WHOLE,))
+    monkeypatch.setattr(site, "CANDIDATE_ROUNDS", 1)
+    usual = choices.plan_of
+    on_cpu = lambda given: dataclasses.replace(usual(given), device="cpu")  # noqa: E731
+    monkeypatch.setattr(choices, "plan_of", on_cpu)
+    path, again = tmp_path / "first.json", tmp_path / "second.json"
+    arguments = ["--families=cast3d", "--shapes=2x64x96", "--recipes=rceil", "--peers=none"]
+    arguments += ["--rounds=1"]
+    assert call(*arguments, "--variants=dim0", f"--json={path}")[0] == 0
+    arguments += ["--variants=dim0,dim1", f"--resume={path}", f"--json={again}"]
+    assert call(*arguments, "--budget=0")[0] == 0
+    notes = [row["note"] for row in json.loads(again.read_text())["rows"]]
+    assert notes.count("skipped: over 0 s") == 1
+    arguments[-2] = f"--resume={again}"
+    assert call(*arguments)[0] == 0
+    content = json.loads(again.read_text())
+    timed = [row["name"] for row in content["rows"] if row["family"] == "cast3d"]
+    assert timed == ["dim0", "dim1"]
+    assert len(content["resumed"]) == 2
+    monkeypatch.setattr(command, "environment", lambda: {"torch": "0"})
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert "not of this machine" in err
+
+
+def test_the_console_script_and_python_m_are_the_same_command():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts["mxkernels"] == f"{main.__module__}:{main.__name__}"
+    command = [sys.executable, "-m", "mxkernels", "bench", "--dry-run", "--quick"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "28 cases" in ran.stdout
 
 
 @pytest.mark.parametrize("name", ["typer", "rich"])
