@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import torch
 import typer
+from rich.table import Table
 
 from mxref.cli import oracle, screen
 from mxref.cli.errors import WrongCallError, unknown
@@ -61,9 +62,9 @@ def measure(device: str, size: int, runs: int, threads: int, recipe: str) -> dic
             wanted = [("mxref", size), ("mxref", 4 * size)]
             wanted += [("torchao", size)] if "torchao" not in missing else []
             shown.begin("memory", total=len(wanted))
-            memory = []
+            held = []
             for name, side in wanted:
-                memory.append(oracle.memory(name, side, recipe, device))
+                held.append(oracle.memory(name, side, recipe, device))
                 shown.advance(f"memory of {name}", 1)
             shown.end()
         return {
@@ -73,7 +74,7 @@ def measure(device: str, size: int, runs: int, threads: int, recipe: str) -> dic
             "recipe": recipe,
             "rows": rows,
             "missing": missing,
-            "memory": memory,
+            "memory": held,
         }
     finally:
         torch.set_num_threads(before)
@@ -82,13 +83,29 @@ def measure(device: str, size: int, runs: int, threads: int, recipe: str) -> dic
 def show(content: dict[str, Any]) -> None:
     """The tables on standard output."""
     console = screen.results()
+    console.print(times(content["rows"]))
+    console.print()
+    console.print(memory(content["memory"]))
+    failed = [row for row in content["memory"] if "note" in row]
+    notes = {f"memory of {row['implementation']}": row["note"] for row in failed}
+    for name, why in (content["missing"] | notes).items():
+        console.print(f"{name}: {why}")
+    found = content["environment"]
+    console.print(
+        f"MB/s of input read; {found['device']}, {found['threads']} thread(s), torch "
+        f"{found['torch']}, {content['recipe']}, median of {content['runs']} interleaved runs"
+    )
+
+
+def times(rows: list[dict[str, Any]]) -> Table:
+    """A line for each subject; against torchao by elements, of which fp32 has half in a byte."""
     numbers = ("elements", "ms", "MB/s", "x torchao")
     table = screen.table("", "operation", "dtype", "block", *numbers, numbers=numbers)
-    theirs = next(
-        (r["mb_per_s"] for r in content["rows"] if r["implementation"] == "torchao"), None
-    )
-    for row in content["rows"]:
-        times = "" if theirs is None else f"{row['mb_per_s'] / theirs:.3g}"
+    speeds = [row["elements"] / row["median_ms"] for row in rows]
+    names = [row["implementation"] for row in rows]
+    theirs = speeds[names.index("torchao")] if "torchao" in names else None
+    for row, speed in zip(rows, speeds, strict=True):
+        compared = theirs is not None and row["operation"] == "quantize"
         table.add_row(
             row["implementation"],
             row["operation"],
@@ -97,22 +114,16 @@ def show(content: dict[str, Any]) -> None:
             f"{row['elements']:,}",
             f"{row['median_ms']:.2f} ±{100 * row['spread']:.0f}%",
             f"{row['mb_per_s']:,.2f}",
-            times if row["operation"] == "quantize" else "",
+            f"{speed / theirs:.3g}" if compared and theirs else "",
         )
-    console.print(table)
-    console.print()
+    return table
+
+
+def memory(rows: list[dict[str, Any]]) -> Table:
+    """A line for each process."""
     table = screen.table("", "side", "beyond the outputs", "peak", numbers=("side",))
-    for row in content["memory"]:
+    for row in rows:
         cells = ("extra_bytes", "peak_bytes")
         sizes = [f"{row[cell] / 2**20:,.1f} MiB" if cell in row else "" for cell in cells]
         table.add_row(row["implementation"], str(row["side"]), *sizes)
-        if "note" in row:
-            content["missing"].setdefault(f"memory of {row['implementation']}", row["note"])
-    console.print(table)
-    for name, why in content["missing"].items():
-        console.print(f"{name}: {why}")
-    found = content["environment"]
-    console.print(
-        f"MB/s of input read; {found['device']}, {found['threads']} thread(s), torch "
-        f"{found['torch']}, {content['recipe']}, median of {content['runs']} interleaved runs"
-    )
+    return table

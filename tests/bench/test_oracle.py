@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from mxref.cli import oracle
+from mxref.cli import bench, oracle
 from tests.cli.cli_call import call
 
 pytest.importorskip("typer")
@@ -87,6 +87,28 @@ def test_gfloat_encodes_a_slice_and_agrees_with_the_floor_rule():
     payload, scale = oracle.quantize(x.flatten()[:2048].view(64, 32), "floor")
     assert torch.equal(codes[:, 0].to(torch.uint8), scale.view(torch.uint8).flatten())
     assert torch.equal(codes[:, 1:].to(torch.uint8), payload.view(torch.uint8))
+
+
+def test_rates_are_compared_by_elements_and_failures_are_shown(capsys):
+    row = {"operation": "quantize", "block": [1, 32], "elements": 1000, "spread": 0.01}
+    rows = [
+        row | {"implementation": "mxref", "dtype": "fp32", "median_ms": 1.0, "mb_per_s": 4.0},
+        row | {"implementation": "torchao", "dtype": "bf16", "median_ms": 1.5, "mb_per_s": 1.33},
+    ]
+    bench.show(
+        {
+            "rows": rows,
+            "memory": [{"implementation": "mxref", "side": 32, "note": "no /proc"}],
+            "missing": {"gfloat": "not timed: No module named 'gfloat'"},
+            "environment": {"device": "cpu", "threads": 1, "torch": "2.13"},
+            "recipe": "rceil",
+            "runs": 9,
+        }
+    )
+    text = capsys.readouterr().out
+    assert "1.00 ±1%   4.00         1.5" in text
+    assert "memory of mxref: no /proc" in text
+    assert "gfloat: not timed" in text
 
 
 def test_runs_are_taken_in_turns():
