@@ -184,6 +184,17 @@ def show(file: Results, csv: Annotated[Path | None, Option()] = None) -> None:
         tables.write_csv(csv, records.pivot(content["rows"]))
 
 
+@bench.command("winners")
+def winners(file: Results) -> None:
+    """Print which of ours is the fastest for each variant: what `auto` should take."""
+    table = screen.table("family", "variant", "fastest", "next", "takes", "rows")
+    for row in records.winners(records.pivot(read(file)["rows"])):
+        ratio = f"{row['over_next']:.3f} x" if "next" in row else ""
+        cells = (row["family"], row["variant"], row["best"], row.get("next", ""), ratio)
+        table.add_row(*cells, str(row["rows"]))
+    screen.results().print(table)
+
+
 @bench.command("plot")
 def plot(
     file: Results,

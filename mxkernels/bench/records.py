@@ -6,6 +6,7 @@ for each family, shape, dtype, input, variant, scale rule and method, with the c
 """
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -159,3 +160,31 @@ def present(rows: Iterable[Row]) -> list[str]:
     """The implementations that a pivot has a column for."""
     found = {name for row in rows for name in row}
     return [who for who in IMPLEMENTATIONS if f"{who}_us" in found or f"{who}_note" in found]
+
+
+def winners(rows: Iterable[Row]) -> list[Row]:
+    """For each family and variant the fastest of ours over all its shapes and rules.
+
+    By the geometric mean of times, over the rows in which each of ours was timed that appears in
+    the variant; inputs randn, single calls. `over_next`: how many times longer the next one takes.
+    """
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if (row["data"], row["method"]) == ("randn", "events"):
+            groups.setdefault((row["family"], row["variant"]), []).append(row)
+    found = []
+    for (family, variant), members in groups.items():
+        times: dict[str, float] = {}
+        who = [w for w in OURS if any(f"{w}_us" in row for row in members)]
+        full = [row for row in members if all(f"{w}_us" in row and sound(row, w) for w in who)]
+        for name in who if full else ():
+            logs = [math.log(row[f"{name}_us"]) for row in full]
+            times[name] = math.exp(sum(logs) / len(logs))
+        order = sorted(times, key=times.__getitem__)
+        if order:
+            entry = {"family": family, "variant": variant, "best": order[0], "rows": len(full)}
+            if len(order) > 1:
+                entry |= {"next": order[1]}
+                entry |= {"over_next": round(times[order[1]] / times[order[0]], 4)}
+            found.append(entry)
+    return found

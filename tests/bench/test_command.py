@@ -161,6 +161,9 @@ def test_results_are_shown_compared_and_put_into_a_readme(results_file, tmp_path
     assert code == 0
     assert "1.26 x two stages" in out
     assert (tmp_path / "out.csv").read_text().startswith("family,shape")
+    code, out, _ = call("winners", results_file)
+    assert code == 0
+    assert "1.053 x" in out
     code, out, _ = call("headline", results_file)
     assert code == 0
     assert out.startswith("| variant | shape |")

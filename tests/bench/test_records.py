@@ -128,6 +128,19 @@ def test_the_fastest_configuration_stands_for_a_kernel():
     assert (found["triton_us"], found["triton_config"]) == (1.0, "b")
 
 
+def test_winners_are_named_over_all_shapes(content):
+    small = {"shape": [1, 8192, 5120]}
+    rows = [row("triton", 4.0), row("cuda", 2.0), row("triton", 3.0, **small)]
+    rows += [row("cuda", 6.0, **small), row("triton", 1.0, data="specials")]
+    rows += [row("triton", 9.0, recipe="floor"), row("torch_compile", 0.1)]
+    (found,) = records.winners(records.pivot(map(records.today, rows)))
+    # over the two rows that both were timed in: sqrt(4 * 3) and sqrt(2 * 6)
+    assert (found["rows"], found["over_next"]) == (2, 1.0)
+    rows[3]["median_us"] = 24.0
+    (found,) = records.winners(records.pivot(map(records.today, rows)))
+    assert (found["best"], found["next"], found["over_next"]) == ("triton", "cuda", 2.0)
+
+
 def test_failures_are_those_of_our_own(content):
     assert [each["implementation"] for each in records.failures(content["rows"])] == ["cuda"]
     peer = failed("torch_compile", "WRONG: output 0")
