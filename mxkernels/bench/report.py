@@ -1,11 +1,11 @@
-"""Results: rows and environment as JSON, rewritten after every group, and a table at the end."""
+"""Results while they are made: rows and environment as JSON, rewritten after every case."""
 
 import json
 import os
 import platform
 import subprocess
-import sys
 import time
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,6 @@ QUERY = (
     "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.draw,"
     "temperature.gpu"
 )
-COLUMNS = (
-    "shape", "dtype", "kernel", "variant", "recipe", "config", "method", "us", "spread", "GB/s",
-    "share", "target", "reached", "note",
-)  # fmt: skip
 
 
 def clocks() -> dict[str, str]:
@@ -52,6 +48,11 @@ def environment() -> dict[str, Any]:
         import triton
 
         found["triton"] = triton.__version__
+    for name in ("cuda-core", "torchao"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = ""
     if torch.cuda.is_available():
         device = torch.cuda.get_device_properties(0)
         found |= {
@@ -64,17 +65,23 @@ def environment() -> dict[str, Any]:
 
 
 class Journal:
-    """The rows so far; every `add` replaces the file at once, so that a killed run keeps them."""
+    """The rows so far; every `add` replaces the file at once, so that a killed run keeps them.
 
-    def __init__(self, path: Path | None, plan: dict[str, Any]):
+    `past` is the content of a run that is gone on with; "resumed" holds its environments.
+    """
+
+    def __init__(self, path: Path | None, plan: dict[str, Any], past: dict[str, Any] | None = None):
         self.path = path
         self.started = time.monotonic()
+        past = past or {}
         self.content: dict[str, Any] = {
             "environment": environment(),
+            "resumed": [*past.get("resumed", []), *filter(None, [past.get("environment")])],
             "plan": plan,
             "complete": False,
-            "rows": [],
+            "rows": list(past.get("rows", [])),
         }
+        self._before = past.get("seconds", 0.0)
         self.write()
 
     @property
@@ -95,71 +102,17 @@ class Journal:
 
     def write(self) -> None:
         """Write a new file beside the old one and replace it."""
-        self.content["seconds"] = round(time.monotonic() - self.started, 1)
+        self.content["seconds"] = round(self._before + time.monotonic() - self.started, 1)
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self.path.with_name(self.path.name + ".part")
-        fresh.write_text(json.dumps(self.content, indent=1) + "\n")
+        fresh.write_text(self.text())
         os.replace(fresh, self.path)
 
-
-def cells(row: dict[str, Any]) -> tuple[str, ...]:
-    """One row as texts, in the order of COLUMNS.
-
-    >>> cells({"shape": [2, 32], "kernel": "k", "note": "not built"})[-1]
-    'not built'
-    """
-    share, target, reached = row.get("share"), row.get("target"), row.get("reached")
-    deviation = ""
-    if "p20_us" in row:
-        wide = 50 * (row["p80_us"] - row["p20_us"]) / max(row["median_us"], 1e-9)
-        deviation = f"±{wide:.1f}%"
-    return (
-        "x".join(map(str, row.get("shape", ()))),
-        {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}.get(
-            row.get("dtype", ""), row.get("dtype", "")
-        ),
-        row.get("kernel", ""),
-        row.get("variant", ""),
-        row.get("recipe", ""),
-        row.get("config", ""),
-        row.get("method", ""),
-        f"{row['median_us']:.1f}" if "median_us" in row else "",
-        deviation,
-        f"{row['gbps']:.0f}" if "gbps" in row else "",
-        f"{share:.3f} {row.get('limit', '')}" if share is not None else "",
-        row.get("target_text", "" if target is None else f">= {target}"),
-        "" if reached is None else "yes" if reached else "NO",
-        row.get("note", "") or row.get("remark", ""),
-    )
-
-
-def show(rows: list[dict[str, Any]]) -> None:
-    """The table on stdout: by rich where it is installed, else plain and aligned."""
-    lines = [cells(row) for row in rows]
-    if not installed("rich"):
-        sys.stdout.write(aligned([COLUMNS, *lines]))
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*COLUMNS, box=None, pad_edge=False)
-    for line in lines:
-        table.add_row(*line, style="red" if line[-2] == "NO" or "WRONG" in line[-1] else None)
-    width = None if sys.stdout.isatty() else 240
-    Console(width=width, markup=False, highlight=False).print(table)
-
-
-def aligned(lines: list[tuple[str, ...]]) -> str:
-    """Columns padded to their widest cell.
-
-    >>> aligned([("a", "b"), ("long", "c")])
-    'a     b\\nlong  c\\n'
-    """
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        + "\n"
-        for line in lines
-    )
+    def text(self) -> str:
+        """The content as JSON, a line a row: a later run differs line by line."""
+        head = json.dumps({**self.content, "rows": []}, indent=1)
+        start, end = head.split('"rows": []')
+        rows = ",\n  ".join(json.dumps(row) for row in self.rows)
+        return f'{start}"rows": [\n  {rows}\n ]{end}\n'

@@ -1,62 +1,71 @@
-"""Times the groups of every family on every shape, each group together with its limit."""
+"""Times the cases of a plan, each together with its limit, row by row into the journal."""
 
-import sys
+import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import torch
 
-from mxkernels.bench import families, overhead
-from mxkernels.bench.families import SCALES
+from mxkernels.arch import installed
+from mxkernels.bench import cold, overhead
 from mxkernels.bench.jobs import Job, verify
 from mxkernels.bench.limits import SMALL_TARGET
-from mxkernels.bench.quantizers import Group, Wanted
+from mxkernels.bench.others import JOBS
+from mxkernels.bench.plan import WHOLE, Case, Plan, cases
 from mxkernels.bench.report import Journal
-from mxkernels.bench.site import Site, shape_text
+from mxkernels.bench.resume import place
+from mxkernels.bench.site import Site
 from mxkernels.bench.timing import interleaved, replays, summary, watch_for
 
-FAMILIES = ("host", *families.PER_SHAPE, *families.ONCE)
 TOGETHER = 12
-"""Jobs of one group that are timed in turns; more would hold too many outputs at once."""
+"""Jobs of one case that are timed in turns; more would hold too many outputs at once."""
+
+Report = Callable[[Case, int, int], None]
+"""Called before each case with its place among all."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """One run: what, where, how long."""
-
-    families: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[str, ...] = ("bfloat16",)
-    rounds: int = 100
-    graph_rounds: int = 30
-    data: str = "randn"
-    budget: float = 240.0
-    device: str = "cuda"
-    graphs: bool = True
-    wanted: Wanted = field(default_factory=Wanted)
-
-    def text(self) -> dict[str, Any]:
-        """The plan as JSON holds it."""
-        return asdict(self)
-
-
-def run(plan: Plan, journal: Journal) -> None:
-    """Everything in the plan, row by row into the journal."""
-    if "host" in plan.families:
-        journal.add(overhead.rows(plan.device))
-    for shape in plan.shapes:
-        for dtype in plan.dtypes:
-            site = Site(shape, getattr(torch, dtype), plan.device, plan.data)
-            _visit(plan, journal, site, families.PER_SHAPE)
-            del site
-            _release(plan.device)
-    if any(name in plan.families for name in families.ONCE):
-        site = Site(SCALES, torch.uint8, plan.device, plan.data)
-        site.labels["dtype"] = "e8m0"
-        _visit(plan, journal, site, families.ONCE)
+def run(
+    plan: Plan,
+    journal: Journal,
+    report: Report = lambda case, done, total: None,
+    done: Container[tuple[Any, ...]] = (),
+) -> None:
+    """Everything in the plan but `done`; past the budget each case left is a row that says so."""
+    found = [case for case in cases(plan) if place(case.labels()) not in done]
+    site: Site | None = None
+    for index, case in enumerate(found):
+        report(case, index, len(found))
+        if time.monotonic() - journal.started > plan.budget:
+            journal.add([_left_out(each, plan) for each in found[index:]])
+            break
+        with _noting(journal, case):
+            if case.family in WHOLE:
+                for rows in _whole(plan, case, journal.started + plan.budget):
+                    journal.add(rows)
+                continue
+            if site is None or site.key != case.site:
+                site = None
+                _release(plan.device)
+                site = Site(case.shape, case.dtype, plan.device, case.data)
+            _time(plan, journal, site, case)
     journal.finish()
+
+
+def _left_out(case: Case, plan: Plan) -> dict[str, Any]:
+    return case.labels() | {"kernel": "", "note": f"skipped: over {plan.budget:.0f} s"}
+
+
+@contextmanager
+def _noting(journal: Journal, case: Case) -> Iterator[None]:
+    """One case's failure is a row and must not cost the others."""
+    try:
+        yield
+    except Exception as error:
+        note = f"error: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        journal.add([case.labels() | {"kernel": "", "note": note}])
 
 
 def _release(device: str) -> None:
@@ -64,62 +73,62 @@ def _release(device: str) -> None:
         torch.cuda.empty_cache()
 
 
-Family = Callable[[Site, Wanted], Iterator[Group]]
+def _whole(plan: Plan, case: Case, end: float) -> Iterator[list[dict[str, Any]]]:
+    """The rows of a family that takes no shape."""
+    if case.family == "host":
+        yield overhead.rows(plan.device)
+    elif case.family == "cold":
+        yield cold.rows(plan.device)
+    elif not installed("mxkernels.bench.linear"):
+        yield [case.labels() | {"kernel": "", "note": "not built: linear"}]
+    else:
+        yield from _linear(plan, case, end)
 
 
-def _visit(plan: Plan, journal: Journal, site: Site, known: dict[str, Family]) -> None:
-    for name, family in known.items():
-        if name not in plan.families:
-            continue
-        label = site.labels | {"family": name, "kernel": "", "variant": ""}
-        try:
-            groups = 0
-            for group in family(site, plan.wanted):
-                groups += 1
-                for first in range(0, len(group), TOGETHER):
-                    if time.monotonic() - journal.started > plan.budget:
-                        journal.add([label | {"note": f"skipped: over {plan.budget:.0f} s"}])
-                        return
-                    _time(plan, journal, site, group[first : first + TOGETHER])
-            if not groups:
-                journal.add([label | {"note": f"not built: {name}"}])
-        except Exception as error:  # one family's failure must not cost the others
-            journal.add([label | {"note": f"error: {type(error).__name__}: {str(error)[:300]}"}])
+def _linear(plan: Plan, case: Case, end: float) -> Iterator[list[dict[str, Any]]]:
+    """The groups of `mxkernels.bench.linear`: all where it is the only family, else a few."""
+    linear = import_module("mxkernels.bench.linear")
+    arguments = ["--device", plan.device]
+    if len(plan.families) > 1:
+        arguments += ["--quick", "--no-compile"]
+    for name, make in linear.groups(linear.parser().parse_args(arguments)):
+        if time.monotonic() > end:
+            yield [_left_out(case, plan) | {"variant": name}]
+            return
+        yield make()
 
 
-def _time(plan: Plan, journal: Journal, site: Site, group: Group) -> None:
-    """Verify, time, and journal one group and the candidates of limits it was the first to ask."""
-    started = time.monotonic()
-    verify(group)
-    limit = _limit(site, group)
-    sound = [job for job in group if not job.failed]
-    together = sound if limit is None or limit in sound else [limit, *sound]
-    if sound:
+def _time(plan: Plan, journal: Journal, site: Site, case: Case) -> None:
+    """Verify, time, and journal one case and the candidates of limits it was the first to ask."""
+    jobs = JOBS[case.family](site, case, plan)
+    if not jobs:
+        journal.add([case.labels() | {"kernel": "", "note": f"not built: {case.variant}"}])
+        return
+    verify(jobs)
+    limit = _limit(site, jobs[0])
+    sound = [job for job in jobs if not job.failed]
+    for first in range(0, len(sound), TOGETHER):
+        together = sound[first : first + TOGETHER]
+        if limit is not None and limit not in together:
+            together = [limit, *together]
         interleaved(together, plan.rounds, watch_for(site.device))
         if plan.graphs and site.small and site.device.type == "cuda":
             _graphs(together, plan.graph_rounds)
-    site.settle()
-    candidates = [job for job in site.candidates if job not in group]
+    if case.family == "both":
+        site.limit("copy")
+    candidates = [job for job in site.candidates if job not in jobs]
     site.candidates = []
     found = [row for job in candidates for row in rows_of(job, None, remark="candidate")]
-    found += [row for job in group for row in rows_of(job, limit, site.small)]
-    _against_competitor(found)
-    if group[0].labels["family"] == "both":
+    found += [row for job in jobs for row in rows_of(job, limit, site.small)]
+    if case.family == "both":
         _against_copy(found, site.limit("copy"))
-        site.candidates = []
     journal.add(found)
-    words = f"{shape_text(site.shape)} {group[0].labels['family']} {group[0].labels['variant']}"
-    sys.stderr.write(
-        f"[{time.monotonic() - journal.started:6.1f} s] {words}: {len(sound)} of {len(group)} "
-        f"timed in {time.monotonic() - started:.1f} s\n"
-    )
 
 
-def _limit(site: Site, group: Group) -> Job | None:
-    name = group[0].limit
-    if name is None:
+def _limit(site: Site, job: Job) -> Job | None:
+    if job.limit is None:
         return None
-    return site.limit(name, group[0].pool if name == "cold" else None)
+    return site.limit(job.limit, job.pool if job.limit == "cold" else None)
 
 
 def _graphs(jobs: list[Job], rounds: int) -> None:
@@ -137,6 +146,7 @@ def rows_of(
     """The rows of a timed job, one a method; a job that failed has one row with its note."""
     base = {"recipe": "", "config": ""} | job.labels
     base |= {"bytes": job.moved, "verified": job.verified, "remark": remark}
+    base["elements"] = math.prod(base.get("shape", ()))
     if job.note or not job.samples:
         return [base | {"note": job.note}]
     rows = []
@@ -165,7 +175,7 @@ def _share(job: Job, limit: Job, method: str, row: dict[str, Any], small: bool) 
         return found
     if not small:
         found |= {"target": job.target, "reached": share >= job.target}
-    elif job.labels["family"] == "quantize":
+    elif job.labels["family"] in ("cast", "cast3d"):
         found |= {
             "target": SMALL_TARGET,
             "target_text": f"<= {SMALL_TARGET} x time",
@@ -183,18 +193,3 @@ def _against_copy(rows: list[dict[str, Any]], copy: Job | None) -> None:
         if row["family"] == "both" and "gbps" in row:
             row["share_of_copy"] = round(row["gbps"] / rate, 4)
             row["remark"] = f"{row['share_of_copy']:.3f} of the copy rate"
-
-
-def _against_competitor(rows: list[dict[str, Any]]) -> None:
-    """Add `times_competitor` where torch.compile's own row has the same variant and recipe."""
-    keys = ("variant", "recipe", "method")
-    theirs = {
-        tuple(row.get(key) for key in keys): row["median_us"]
-        for row in rows
-        if row.get("backend") == "competitor" and "median_us" in row
-    }
-    for row in rows:
-        other = theirs.get(tuple(row.get(key) for key in keys))
-        if other and "median_us" in row and row.get("backend") != "competitor":
-            row["times_competitor"] = round(row["median_us"] / other, 4)
-            row["remark"] = f"{row['times_competitor']:.3f} x torch.compile's time"

@@ -1,6 +1,7 @@
 """One shape and dtype on one device: its inputs, what they quantize to, and its limits."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +13,6 @@ from mxkernels.bench.timing import interleaved, summary, watch_for
 from mxkernels.quantize.shapes import contracted, payload_strides
 from mxref import Quantized
 
-DATA = ("randn", "specials")
 SEED = 1
 CANDIDATE_ROUNDS = 25
 KEPT = 4
@@ -49,10 +49,14 @@ def stored(
 class Site:
     """Inputs are made when first asked for and shared by all that is timed here."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, device: str, data: str):
-        self.shape, self.dtype, self.device = shape, dtype, torch.device(device)
-        self.labels = {"shape": list(shape), "dtype": str(dtype).removeprefix("torch.")}
-        self.data = data
+    def __init__(
+        self, shape: tuple[int, ...], dtype: str | torch.dtype, device: str, data: str = "randn"
+    ):
+        dtype = str(dtype).removeprefix("torch.")
+        self.key = (shape, dtype, data)
+        self.shape, self.device, self.data = shape, torch.device(device), data
+        self.dtype = torch.uint8 if dtype == "e8m0" else getattr(torch, dtype)
+        self.labels = {"shape": list(shape), "dtype": dtype, "data": data}
         self.candidates: list[Job] = []
         self._pools: dict[str, Pool] = {}
         self._best: dict[str, Job | None] = {}
@@ -77,6 +81,12 @@ class Site:
             self._pools[source] = Pool([self._input(source, i) for i in range(count)])
         return self._pools[source]
 
+    def own(self, name: str, made: Callable[[], Pool]) -> Pool:
+        """A pool of another kind of input, made once."""
+        if name not in self._pools:
+            self._pools[name] = made()
+        return self._pools[name]
+
     def _input(self, source: str, index: int) -> torch.Tensor:
         if source == "codes":
             made = self.pool("n").items
@@ -85,12 +95,8 @@ class Site:
         shape = self.shape if source == "n" else (*lead, columns, rows)
         generator = torch.Generator(self.device).manual_seed(SEED + index)
         x = torch.randn(shape, dtype=self.dtype, device=self.device, generator=generator)
-        if self.data == "specials":
-            # Every second row: any bit pattern, so NaN, Inf and subnormals are all there.
-            bits = x.view(torch.int16 if self.dtype.itemsize == 2 else torch.int32)
-            ends = torch.iinfo(bits.dtype)
-            rare = bits.view(-1, shape[-1])[::2]
-            rare.random_(ends.min, ends.max, generator=generator)
+        if self.data != "randn":
+            _spoil(x, self.data, generator)
         return x if source == "n" else x.transpose(-1, -2)
 
     def expected(self, x: torch.Tensor, recipe: str, block: tuple[int, int]) -> Quantized:
@@ -115,9 +121,26 @@ class Site:
             self._best[name] = min(sound, key=_median, default=None)
         return self._best[name]
 
-    def settle(self) -> None:
-        """Give back what only the last group needed."""
-        self._expected.clear()
+
+def _spoil(x: torch.Tensor, data: str, generator: torch.Generator) -> None:
+    """Give half of the rows of contiguous `x` the patterns that kernels get wrong.
+
+    "specials": any bit pattern in every second row; in 32 rows of each 64 NaN and Inf among them,
+    which poison nearly every tile. "subnormals": in 32 rows of each 64, so that whole blocks of
+    either direction are subnormal.
+    """
+    bits = x.view(torch.int16 if x.element_size() == 2 else torch.int32).view(-1, x.shape[-1])
+    ends = torch.iinfo(bits.dtype)
+    patterns = round(1 / torch.finfo(x.dtype).eps)  # 2^mantissa bits
+    rows = torch.arange(len(bits), device=x.device) // 32 % 2 == 0
+    if data == "specials":
+        bits[::2].random_(ends.min, ends.max, generator=generator)
+        # the lowest bit of the exponent cleared: no NaN, no Inf
+        bits &= torch.where(rows, -1, ~patterns).to(bits.dtype)[:, None]
+        return
+    tiny = torch.empty_like(bits).random_(0, patterns, generator=generator)
+    tiny |= torch.where(bits < 0, ends.min, 0).to(bits.dtype)
+    bits.copy_(torch.where(rows[:, None], tiny, bits))
 
 
 def _median(job: Job) -> float:

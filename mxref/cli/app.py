@@ -7,10 +7,8 @@ from typing import Annotated
 import typer
 
 import mxref
-from mxref.cli import env, explain, identify, vectors, verify
+from mxref.cli import bench, env, explain, identify, vectors, verify
 from mxref.cli.errors import WrongCallError, one_line
-
-COMMANDS = "verify, identify, explain, vectors, env"
 
 app = typer.Typer(
     name="mxref",
@@ -23,8 +21,9 @@ app.command("verify")(verify.verify)
 app.command("identify")(identify.identify)
 # an unknown option may be a negative number: `mxref explain -3.5`
 app.command("explain", context_settings={"ignore_unknown_options": True})(explain.explain)
-app.command("env")(env.env)
 app.command("vectors")(vectors.vectors)
+app.command("bench")(bench.bench)
+app.command("env")(env.env)
 
 
 @app.callback(invoke_without_command=True)
@@ -37,7 +36,12 @@ def root(
         typer.echo(f"mxref {mxref.__version__} (SPEC {mxref.SPEC})")
         raise typer.Exit(0)
     if context.invoked_subcommand is None:
-        raise WrongCallError(f"no command: expected one of {COMMANDS} (see mxref --help)")
+        raise WrongCallError(f"no command: expected one of {commands()} (see mxref --help)")
+
+
+def commands() -> str:
+    """The names of all commands."""
+    return ", ".join(str(command.name) for command in app.registered_commands)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -55,7 +59,7 @@ def run(argv: Sequence[str]) -> int:
             raise
         message = error.format_message()
         if message.startswith("No such command"):
-            message = f"{message.rstrip('.')}: expected one of {COMMANDS}"
+            message = f"{message.rstrip('.')}: expected one of {commands()}"
         return _wrong(message)
     if outcome == 130:
         return _interrupted()

@@ -3,9 +3,10 @@
 `Adapter` is a quantizer with what it claims, `conformance_tests` makes pytest tests of one,
 `verify` judges a plain function; each check gives a verdict of its own, all of them a `Report`.
 `identify` names the dialect that a function speaks; `assert_bits_equal` and `assert_mx_equal`
-compare tensors and say why bytes differ; `assert_matmul_within_bound` judges a product. `fuzz` draws inputs for as long as a budget lasts.
-`strategies` and `fleet` (these three need Hypothesis), `targets`, `cases` and `diagnosis` are
-modules of their own; importing this package loads torch only.
+compare tensors and say why bytes differ; `assert_matmul_within_bound` judges a product. `fuzz`
+draws inputs for as long as a budget lasts. `strategies` and `fleet` (these three need Hypothesis),
+`targets`, `cases` and `diagnosis` are modules of their own; importing this package loads torch
+only.
 """
 
 from typing import Any

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from mxkernels.arch import triton_missing
 from mxkernels.bench.jobs import Pool, difference, verify
 from mxkernels.bench.limits import LIMITS, limit_of, saturated, target_of
 from mxkernels.loader import kernels
+
+if lacking := triton_missing(interpret=True):
+    pytest.skip(lacking, allow_module_level=True)
 
 triton = pytest.importorskip("triton")
 

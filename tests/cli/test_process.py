@@ -91,7 +91,7 @@ def test_control_c_ends_the_process_with_130(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        ((), "verify, identify, explain, vectors, env"),
+        ((), "verify, identify, explain, vectors, bench, env"),
         (("verfy",), "verfy"),
         (("--nope",), "--nope"),
         (("env", "extra"), "extra"),

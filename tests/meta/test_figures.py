@@ -1,9 +1,12 @@
 """Figures in the READMEs and the CHANGELOG are those of the results files beside the code."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+
+from mxkernels.bench import headline, records
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "mxkernels" / "bench" / "results"
@@ -70,9 +73,49 @@ def test_dequantize_and_swizzle_figures():
         assert f"{row['variant']}: {row['median_us']:.1f} us, {row['share']:.3f}" in text
 
 
+HEADLINES = [
+    (path, file, table)
+    for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "mxkernels").rglob("*.md"))
+    for file, table in headline.marked(path.read_text())
+]
+
+
+@pytest.mark.parametrize(("name", "file", "table"), HEADLINES)
+def test_a_headline_is_the_table_of_the_results_it_names(name, file, table):
+    recipe = re.search(r", (\w+)\n", table)[1]
+    assert table == headline.table(records.load(ROOT / file), recipe)
+
+
+def test_a_figure_that_is_changed_by_hand_is_found():
+    file = "mxkernels/bench/results/2026-11-30-h200-quantize.json"
+    content = records.load(ROOT / file)
+    empty = f"{headline.BEGIN}{file} -->\n{headline.END}"
+    text = headline.write(empty, file, content)
+    assert headline.marked(text) == [(file, headline.table(content))]
+    assert headline.marked(text.replace("187.6", "177.6")) != [(file, headline.table(content))]
+
+
+def test_a_plot_in_a_readme_lies_among_the_results():
+    for path in (ROOT / "README.md", *(ROOT / "mxkernels").rglob("*.md")):
+        for image in re.findall(r"!\[[^\]]*\]\(([^)]+\.png)\)", path.read_text()):
+            found = (path.parent / image).resolve()
+            assert found.parent == RESULTS.resolve(), image
+            assert found.read_bytes().startswith(b"\x89PNG"), image
+
+
+def reference_times(found: dict) -> tuple[float, float]:
+    """Milliseconds of mxref and of torchao, bf16 and (1, 32); older files name them otherwise."""
+    if "times" in found:
+        ours, theirs = (found["times"][name]["median_ms"] for name in ("bf16 1x32", "torchao"))
+        return ours, theirs
+    rows = [r for r in found["rows"] if (r["operation"], r["dtype"]) == ("quantize", "bf16")]
+    times = {r["implementation"]: r["median_ms"] for r in rows if r["block"] == [1, 32]}
+    return times["mxref"], times["torchao"]
+
+
 def test_the_figures_of_the_reference():
     found = result("cpu")
-    ours, theirs = (found["times"][name]["median_ms"] for name in ("bf16 1x32", "torchao"))
+    ours, theirs = reference_times(found)
     extra, large = found["memory"][0]["extra_bytes"], found["memory"][1]["peak_bytes"]
     text = (
         f"{ours:.0f} ms, {theirs / ours:.2f} times as fast as torchao's eager `to_mx` "
