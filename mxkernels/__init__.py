@@ -10,10 +10,19 @@ from mxkernels import arguments, reference, registry
 from mxkernels.dequantize import dequantize
 from mxkernels.quantize import op
 from mxkernels.quantize.variants import variant
+from mxkernels.registry import chosen_backend
 from mxkernels.swizzle import swizzle, unswizzle
 from mxref import Quantized, Recipe
 
-__all__ = ["dequantize", "quantize", "quantize_both", "swizzle", "unswizzle", "variant"]
+__all__ = [
+    "chosen_backend",
+    "dequantize",
+    "quantize",
+    "quantize_both",
+    "swizzle",
+    "unswizzle",
+    "variant",
+]
 
 
 def quantize(
@@ -45,9 +54,10 @@ def quantize(
     NaN or +-Inf        0xFF                    0x7F in the whole block (POLICY)
     ==================  ======================  ==========================================
 
-    Back ends: "triton" (a CPU tensor runs in Triton's interpreter), "compile" (torch.compile of
-    the plain formula), "reference" (mxref); "cuda" is not built. "auto" is the fastest one
-    measured for a CUDA tensor and "reference" for any other; it hides no failure.
+    Back ends: "triton" (a CPU tensor runs in Triton's interpreter), "cuda" (CUDA C++, compiled at
+    first use; CUDA tensors only), "compile" (torch.compile of the plain formula), "reference"
+    (mxref). "auto" is `chosen_backend`: the fastest one measured for a CUDA tensor and "reference"
+    for any other; it hides no failure.
 
     Raises TypeError or ValueError for a bad argument, NotImplementedError naming what is not built,
     RuntimeError naming what a back end lacks on this machine. Source: OCP MX v1.0 section 6.3
@@ -62,7 +72,7 @@ def quantize(
     arguments.orders(payload_order, scale_layout)
     x = arguments.source(x, pair)
     if backend == "auto":
-        backend = registry.WINNERS["quantize"] if x.is_cuda else "reference"
+        backend = chosen_backend("quantize", (pair, payload_order, scale_layout), x.device)
     if backend != "reference":
         spec = registry.find("quantize", backend)
         return spec.call(x, recipe, pair, payload_order, scale_layout)
@@ -99,7 +109,7 @@ def quantize_both(
     layouts = arguments.layout_pair(scale_layout)
     x = arguments.source(x, (32, 1))
     if backend == "auto":
-        backend = registry.WINNERS["quantize_both"] if x.is_cuda else "reference"
+        backend = chosen_backend("quantize_both", layouts, x.device)
     if backend != "reference":
         return registry.find("quantize_both", backend).call(x, recipe, layouts)
     if not torch.compiler.is_compiling():

@@ -1,4 +1,4 @@
-"""What this machine can run: Triton, numpy, a C++ compiler, the capability of a GPU."""
+"""What this machine can run: Triton, cuda.core, a C++ compiler, the capability of a GPU."""
 
 import functools
 import importlib.util
@@ -48,6 +48,25 @@ def triton_missing(*, interpret: bool) -> str | None:
 
     if not hasattr(triton, "knobs"):
         return f"triton {triton.__version__} is too old: 3.6 or newer is needed (mxref[kernels])"
+    return None
+
+
+@functools.cache
+def cuda_missing(kind: str) -> str | None:
+    """One line that names what the CUDA kernels lack for a device of this kind, or None."""
+    if kind != "cuda":
+        return f"device {kind!r}: the CUDA kernels take tensors on a CUDA device only"
+    if torch.version.hip:
+        return "this torch is built for AMD GPUs: the CUDA kernels need NVIDIA's"
+    if not installed("cuda") or not installed("cuda.core"):
+        return "cuda.core is not installed: pip install 'mxref[cuda]'"
+    from cuda.bindings import nvrtc
+
+    try:
+        nvrtc.nvrtcVersion()
+    except Exception as error:  # a library that is not found: each version has its own error
+        line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return f"NVRTC cannot be loaded ({line[:120]}): pip install 'mxref[cuda]'"
     return None
 
 

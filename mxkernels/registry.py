@@ -4,6 +4,9 @@ Tests, command line and benchmarks read this tuple and nothing else, so a kernel
 judged and timed without more code. Importing it loads no Triton.
 """
 
+import torch
+
+from mxkernels import arch
 from mxkernels.dequantize.specs import SPECS as DEQUANTIZE
 from mxkernels.quantize.specs import SPECS as QUANTIZE
 from mxkernels.spec import KernelSpec
@@ -11,8 +14,14 @@ from mxkernels.swizzle.specs import SPECS as SWIZZLE
 
 BACKENDS = ("auto", "triton", "cuda", "compile", "reference")
 
-WINNERS = {"quantize": "triton", "quantize_both": "triton"}
-"""The back end `auto` takes for a CUDA tensor, by operation: the fastest one measured."""
+Variant = tuple[object, ...]
+"""Of quantize: block, payload order, scale layout; of quantize_both: the two scale layouts."""
+
+USUAL = "triton"
+"""The back end `auto` takes for a CUDA tensor where no other one was measured to be faster."""
+
+WINNERS: dict[str, dict[Variant, dict[int, str]]] = {"quantize": {}, "quantize_both": {}}
+"""By operation, variant and architecture (90 for sm_90): what was measured faster than USUAL."""
 
 
 KERNELS: tuple[KernelSpec, ...] = (*QUANTIZE, *DEQUANTIZE, *SWIZZLE)
@@ -25,3 +34,22 @@ def find(operation: str, backend: str) -> KernelSpec:
             return spec
     built = ", ".join(repr(spec.backend) for spec in KERNELS if spec.op == operation)
     raise NotImplementedError(f"backend={backend!r} is not built for {operation}: {built} are")
+
+
+def chosen_backend(
+    operation: str, variant: Variant, device: torch.device | str = "cuda"
+) -> str:
+    """The back end that `auto` takes for a variant on a device.
+
+    WINNERS for its architecture, else USUAL, for a CUDA tensor; a winner that cannot run here (its
+    extra is not installed) leaves the work to USUAL. "reference" for any other device.
+
+    >>> chosen_backend("quantize", ((1, 32), "row", "plain"), "cpu")
+    'reference'
+    """
+    device = torch.device(device)
+    if device.type != "cuda":
+        return "reference"
+    architecture = arch.capability(arch.cuda_index(device)) if torch.cuda.is_available() else 0
+    backend = WINNERS[operation].get(variant, {}).get(architecture, USUAL)
+    return USUAL if backend != USUAL and find(operation, backend).missing(device) else backend

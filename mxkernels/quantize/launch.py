@@ -1,6 +1,6 @@
 """From a tensor and buffers to a kernel: the case, the kernel that serves it, the copy of Triton.
 
-Buffers are dense uint8 memory of the right size, written in the order of payload and layout; their
+Buffers are dense memory of bytes of the right size, written in the order of payload and layout; their
 own shape and strides are not looked at. What only the machine knows is asked here.
 """
 
@@ -41,6 +41,7 @@ def launch_triton(
     """
     if not x.numel():
         return
+    payload, scale = payload.view(torch.uint8), scale.view(torch.uint8)
     case = canonical(x, block, payload_order, scale_layout)
     flat = case.flat if config is None else isinstance(config, FlatConfig)
     if not flat:
@@ -67,6 +68,7 @@ def launch_both(
     """Write payload and stored scales of both directions: (1, 32) row, then (32, 1) col."""
     if not x.numel():
         return
-    case: Both = both(x, buffers, layouts)
+    a, b, c, d = (buffer.view(torch.uint8) for buffer in buffers)
+    case: Both = both(x, (a, b, c, d), layouts)
     with _module("quantize.both", x.device) as module:
         module.launch(case.x, case.buffers, recipe, case.layouts, config)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from mxkernels import arguments
-from mxkernels.quantize import configs, op
+from mxkernels.quantize import configs, cuda_configs, op
 from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS
 from mxkernels.spec import KernelSpec
 from mxref import Quantized
@@ -101,6 +101,19 @@ SPECS: tuple[KernelSpec, ...] = (
         call=partial(_quantize, "compile"),
     ),
     _spec(
+        "quantize",
+        "cuda",
+        blocks=BLOCKS,
+        payload_orders=PAYLOAD_ORDERS,
+        scale_layouts=SCALE_LAYOUTS,
+        input_orders=("n", "t"),
+        ranks=(1, 2, 3, 4),
+        configs=op.CONFIGS["cuda"],
+        call=partial(_quantize, "cuda"),
+        launch=op.launch_cuda,
+        choices=cuda_configs.choices,
+    ),
+    _spec(
         "quantize_both",
         "triton",
         blocks=((1, 32), (32, 1)),
@@ -108,7 +121,18 @@ SPECS: tuple[KernelSpec, ...] = (
         scale_layouts=SCALE_LAYOUTS,
         input_orders=("n", "t"),
         ranks=(2, 3, 4),
-        configs=configs.BOTH.configs,
+        configs=op.BOTH_CONFIGS["triton"],
         call=partial(_quantize_both, "triton"),
+    ),
+    _spec(
+        "quantize_both",
+        "cuda",
+        blocks=((1, 32), (32, 1)),
+        payload_orders=PAYLOAD_ORDERS,
+        scale_layouts=SCALE_LAYOUTS,
+        input_orders=("n", "t"),
+        ranks=(2, 3, 4),
+        configs=op.BOTH_CONFIGS["cuda"],
+        call=partial(_quantize_both, "cuda"),
     ),
 )
