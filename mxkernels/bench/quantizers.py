@@ -6,7 +6,6 @@ What a KernelSpec claims is timed with no more code. The jobs of a group take tu
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -173,11 +172,15 @@ def both(site: Site, wanted: Wanted) -> Iterator[Group]:
     # How the second payload lies by default is the function's own choice; small shapes show it.
     probe = function(torch.ones(32, 64, dtype=site.dtype, device=site.device), wanted.recipes[0])
     order = "col" if probe[1].payload.stride(0) == 1 else "row"
-    specs = [spec for spec in KERNELS if spec.op == "quantize_both" and wanted.configs == "all"]
-    configs = [config for spec in specs for config in spec.configs] or [None]
+    specs = [spec for spec in KERNELS if spec.op == "quantize_both"]
+    kernels = [
+        (spec, config)
+        for spec in specs
+        for config in (spec.configs if wanted.configs == "all" else (None,))
+    ]
     yield [
-        _both_job(site, function, recipe, (order, layout), config)
-        for recipe, layout, config in product(wanted.recipes, layouts, configs)
+        _both_job(site, function, recipe, (order, layout), kernel)
+        for recipe, layout, kernel in product(wanted.recipes, layouts, kernels or [None])
         if wanted.takes(f"both {order} {layout}")
     ]
 
@@ -187,13 +190,18 @@ def _both_job(
     function: Callable[..., Any],
     recipe: str,
     second: tuple[str, str],
-    config: Any = None,
+    kernel: tuple[KernelSpec, Any] | None,
 ) -> Job:
+    """The job of one spec and configuration; of the public function where no spec is listed."""
     order, layout = second
     options = {} if layout == "plain" else {"scale_layout": layout}
-    if config is not None:
-        (spec,) = (spec for spec in KERNELS if spec.op == "quantize_both")
-        function, options = partial(spec.call, config=config), {"scale_layout": layout}
+    names, note = {"kernel": "quantize_both"}, ""
+    if kernel is not None:
+        spec, config = kernel
+        function, options = spec.call, {"scale_layout": layout, "config": config}
+        names = {"kernel": spec.name, "backend": spec.backend, "config": config_text(config)}
+        lacking = spec.missing(site.device)
+        note = f"cannot run: {lacking}" if lacking else ""
     directions = (((1, 32), "row"), ((32, 1), order))
 
     def call(x: torch.Tensor) -> Any:
@@ -208,7 +216,6 @@ def _both_job(
     moved = site.numel * (site.dtype.itemsize + 2)
     for block, lies in directions:
         moved += torch.Size(stored_shape(site.shape, block, lies, layout)).numel()
-    labels = site.labels | {"family": "both", "kernel": "quantize_both", "recipe": recipe}
-    labels["variant"] = f"both {order} {layout}"
-    labels["config"] = config_text(config)
-    return Job(labels, site.pool("n"), call, expected, moved, "dual", TARGETS["both"])
+    labels = site.labels | {"family": "both", "variant": f"both {order} {layout}"}
+    labels |= names | {"recipe": recipe}
+    return Job(labels, site.pool("n"), call, expected, moved, "dual", TARGETS["both"], note)

@@ -5,11 +5,14 @@
 #ifndef MX_COLUMN_LAYOUT
 #define MX_COLUMN_LAYOUT 2  // of the scales along columns
 #endif
+#ifndef MX_ROWS
+#define MX_ROWS 8  // rounding in integers, below sm_89, leaves no registers for more
+#endif
 #ifndef MX_LANES_DOWN
 #define MX_LANES_DOWN 4
 #endif
 #ifndef MX_WARPS_DOWN
-#define MX_WARPS_DOWN 2
+#define MX_WARPS_DOWN 4
 #endif
 #ifndef MX_WARPS_ACROSS
 #define MX_WARPS_ACROSS 2

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from mxkernels import cubins
+from mxkernels import arch, cubins
 from mxkernels.quantize import cuda_configs
 from mxkernels.quantize.canonical import Both, Case, both, canonical
 from mxkernels.quantize.cuda_configs import CudaFlat, CudaTile
@@ -60,6 +60,11 @@ def launch_config(grid: tuple[int, ...], block: tuple[int, ...]) -> Any:
 def index_of(device: torch.device) -> int:
     """The index of the CUDA device that holds a tensor."""
     return int(device.index)
+
+
+def hardware_cast(device: torch.device) -> bool:
+    """Whether mx_arithmetic.cuh takes the cast of the hardware: from sm_89 on."""
+    return device.type == "cuda" and arch.capability(index_of(device)) >= 89
 
 
 _PLANS: dict[tuple[Any, ...], Plan] = {}
@@ -166,6 +171,8 @@ def plan_of(
 def plan_of_both(case: Both, recipe: str, config: CudaTile | None) -> Plan:
     """The plan of both directions."""
     x, buffers, layouts = case
+    if config is None and not hardware_cast(x.device):
+        config = cuda_configs.BOTH_IN_INTEGERS
     config = config or cuda_configs.default(cuda_configs.BOTH, x.numel())
     macros = (("MX_LAYOUT", LAYOUTS[layouts[0]]), ("MX_COLUMN_LAYOUT", LAYOUTS[layouts[1]]))
     scales = buffers[1], buffers[3]

@@ -116,10 +116,12 @@ BOTH = (
     CudaTile(8, 4, 4, 2),
     CudaTile(16, 4, 2, 2, rows_first=False),
     CudaTile(16, 4, 2, 2, store=1),
-    CudaTile(16, 4, 2, 4),
     CudaTile(16, 4, 1, 1),
 )
 """Both directions from one read."""
+
+BOTH_IN_INTEGERS = BOTH[5]
+"""Taken below sm_89: rounding in integers leaves no registers for 16 rows in a thread."""
 
 SMALL = 1 << 22
 """Up to so many elements, large tiles leave multiprocessors idle: the last one is taken."""
