@@ -79,7 +79,8 @@ def compiled(file: str, macros: Macros, architecture: str) -> bytes:
     try:
         return bytes(Program(path.read_text(), "c++", options).compile("cubin").code)
     except Exception as error:
-        raise RuntimeError(f"{file} does not compile for {architecture}: {error}") from error
+        log = str(error).strip("\0\n")
+        raise RuntimeError(f"{file} does not compile for {architecture}: {log}") from error
 
 
 def cubin(file: str, macros: Macros, architecture: str) -> bytes:

@@ -36,9 +36,7 @@ def find(operation: str, backend: str) -> KernelSpec:
     raise NotImplementedError(f"backend={backend!r} is not built for {operation}: {built} are")
 
 
-def chosen_backend(
-    operation: str, variant: Variant, device: torch.device | str = "cuda"
-) -> str:
+def chosen_backend(operation: str, variant: Variant, device: torch.device | str = "cuda") -> str:
     """The back end that `auto` takes for a variant on a device.
 
     WINNERS for its architecture, else USUAL, for a CUDA tensor; a winner that cannot run here (its

@@ -1,7 +1,7 @@
 """From a tensor and buffers to a kernel: the case, the kernel that serves it, the copy of Triton.
 
-Buffers are dense memory of bytes of the right size, written in the order of payload and layout; their
-own shape and strides are not looked at. What only the machine knows is asked here.
+Buffers are dense memory of bytes of the right size, written in the order of payload and layout;
+their own shape and strides are not looked at. What only the machine knows is asked here.
 """
 
 from collections.abc import Iterator

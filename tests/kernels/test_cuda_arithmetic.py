@@ -1,4 +1,4 @@
-"""mx_arithmetic.cuh on the CPU over all 2^32 fp32 inputs, against definitions written differently."""
+"""mx_arithmetic.cuh on the CPU over all 2^32 fp32 inputs, against definitions."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Every CUDA kernel compiled with no GPU: alone by nvcc, by NVRTC, and what the machine code holds."""
+"""Every CUDA kernel compiled with no GPU, by nvcc and NVRTC, and what its machine code holds."""
 
 import re
 import shutil
