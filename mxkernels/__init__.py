@@ -68,14 +68,15 @@ def quantize(
     ([[127], [127]], '0x7e')
     """
     arguments.one_of("backend", backend, registry.BACKENDS)
-    pair = arguments.block_pair(block)
-    arguments.orders(payload_order, scale_layout)
-    x = arguments.source(x, pair)
-    if backend == "auto":
-        backend = chosen_backend("quantize", (pair, payload_order, scale_layout), x.device)
+    if backend in ("auto", "reference"):
+        pair = arguments.block_pair(block)
+        arguments.orders(payload_order, scale_layout)
+        x = arguments.source(x, pair)
+        if backend == "auto":
+            backend = chosen_backend("quantize", (pair, payload_order, scale_layout), x.device)
     if backend != "reference":
         spec = registry.find("quantize", backend)
-        return spec.call(x, recipe, pair, payload_order, scale_layout)
+        return spec.call(x, recipe, block, payload_order, scale_layout)
     if not torch.compiler.is_compiling():
         return reference.quantize(x, recipe, pair, payload_order, scale_layout)
     # One opaque node: inductor's C++ cannot view float8_e8m0fnu.

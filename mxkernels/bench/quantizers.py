@@ -31,6 +31,7 @@ class Wanted:
     variants: tuple[str, ...] = ()
     configs: str = "default"
     competitors: tuple[tuple[int, int], ...] = ((1, 32), (32, 1))
+    backends: tuple[str, ...] = ()
 
     def takes(self, variant: str) -> bool:
         """Whether a variant's name contains one of the texts asked for; all words of a text."""
@@ -50,9 +51,18 @@ def variant_text(
     return f"{block[0]}x{block[1]} {payload_order} {scale_layout} {input_order}"
 
 
+def _specs(operation: str, wanted: Wanted) -> list[KernelSpec]:
+    """The registered kernels of an operation, of the back ends asked for where some are."""
+    return [
+        spec
+        for spec in KERNELS
+        if spec.op == operation and spec.backend in (wanted.backends or (spec.backend,))
+    ]
+
+
 def quantize(site: Site, wanted: Wanted) -> Iterator[Group]:
     """All that the registry claims of `quantize`, a group for each block and pair of orders."""
-    specs = [spec for spec in KERNELS if spec.op == "quantize" and site.dtype in spec.dtypes]
+    specs = [spec for spec in _specs("quantize", wanted) if site.dtype in spec.dtypes]
     blocks = dict.fromkeys(block for spec in specs for block in spec.blocks)
     for block, payload_order, input_order in product(blocks, ("row", "col"), ("n", "t")):
         group = []
@@ -172,7 +182,7 @@ def both(site: Site, wanted: Wanted) -> Iterator[Group]:
     # How the second payload lies by default is the function's own choice; small shapes show it.
     probe = function(torch.ones(32, 64, dtype=site.dtype, device=site.device), wanted.recipes[0])
     order = "col" if probe[1].payload.stride(0) == 1 else "row"
-    specs = [spec for spec in KERNELS if spec.op == "quantize_both"]
+    specs = _specs("quantize_both", wanted)
     kernels = [
         (spec, config)
         for spec in specs

@@ -15,6 +15,7 @@ from mxkernels.bench.report import Journal, show
 from mxkernels.bench.runner import FAMILIES, Plan, run
 from mxkernels.bench.site import DATA
 from mxkernels.quantize.shapes import SCALE_LAYOUTS, SWIZZLE
+from mxkernels.registry import BACKENDS
 from mxref import RECIPES
 
 SHAPES = ((16384, 16384), (8, 8192, 5120), (32, 7168, 2048), (4096, 4096), (1024, 1024))
@@ -48,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     add("--dtypes", default="bfloat16", help="comma-separated torch dtypes")
     add("--layouts", help="comma-separated scale layouts; default all")
     add("--variants", help='comma-separated; each a few words such as "32x1 col n"')
+    add("--backends", help="comma-separated, such as triton,cuda; default all")
     add("--configs", choices=("default", "all"), default="default")
     add("--tune", action="store_true", help="every configuration of every variant, fastest first")
     add("--quick", action="store_true", help="fewer shapes, layouts, rounds; one recipe")
@@ -81,6 +83,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
         recipes=_words(options.recipes, recipes, "recipes", tuple(RECIPES)),
         scale_layouts=_words(options.layouts, layouts, "layouts", SCALE_LAYOUTS),
         variants=_words(options.variants, (), "variants", None),
+        backends=_words(options.backends, (), "backends", BACKENDS),
         configs="all" if tune else options.configs,
         **({} if competing is None else {"competitors": competing}),
     )

@@ -13,6 +13,9 @@ from mxkernels.spec import KernelSpec
 from mxref import Quantized
 from mxref.formats import BLOCKS, INPUTS
 
+_CHECKED: dict[tuple[Any, ...], tuple[tuple[int, int], str, int]] = {}
+"""Requests found right before: block, name of the recipe, number of the configuration."""
+
 
 def _quantize(
     backend: str,
@@ -23,15 +26,26 @@ def _quantize(
     scale_layout: str = "plain",
     config: Hashable | None = None,
 ) -> Quantized:
-    pair = arguments.block_pair(block)
-    arguments.orders(payload_order, scale_layout)
+    request = (backend, recipe, block, payload_order, scale_layout, config)
+    # A Recipe and a list are checked each time; so is everything while a graph is captured.
+    kept = type(recipe) is str and type(block) is tuple and not torch.compiler.is_compiling()
+    kept = kept and (config is None or isinstance(config, tuple))
+    found = _CHECKED.get(request) if kept else None
+    if found is None:
+        pair = arguments.block_pair(block)
+        arguments.orders(payload_order, scale_layout)
+        x = arguments.source(x, pair)
+        name = arguments.recipe_name(recipe)
+        spec = _find("quantize", backend)
+        spec.require(name, pair, payload_order, scale_layout)
+        found = pair, name, _config_index(config, spec)
+        if kept:
+            _CHECKED[request] = found
+    pair, name, index = found
     x = arguments.source(x, pair)
-    name = arguments.recipe_name(recipe)
-    spec = _find("quantize", backend)
-    spec.require(name, pair, payload_order, scale_layout)
-    index = _config_index(config, spec)
-    outputs = op.quantize(x.detach(), backend, name, pair, payload_order, scale_layout, index)
-    return Quantized(*outputs)
+    if x.requires_grad:
+        x = x.detach()
+    return Quantized(*op.quantize(x, backend, name, pair, payload_order, scale_layout, index))
 
 
 def _quantize_both(
