@@ -39,29 +39,46 @@ def largest(sizes, AXIS: tl.constexpr, KEEP: tl.constexpr = False):
 
 
 @triton.jit
+def cvt_ue8m0(x):
+    """The E8M0 byte of fp32 `x`, rounded up, as int32: `cvt.rp.ue8m0x2.f32`, low operand."""
+    return tl.inline_asm_elementwise(
+        "{ .reg .b16 pair; cvt.rp.ue8m0x2.f32 pair, 0f00000000, $1; cvt.u32.u16 $0, pair; }",
+        "=r,r",
+        [x],
+        dtype=tl.int32,
+        is_pure=True,
+        pack=1,
+    )
+
+
+@triton.jit
 def scale_byte(amax, RULE: tl.constexpr):
     """The E8M0 byte of a block from the fp32 bits of its amax; 255 if it holds a NaN or an Inf.
 
     `t` is amax divided by the divisor, as a pattern that may run below zero: a difference of
     patterns is exact where the divisor's mantissa bits are subtracted before the rounding.
     """
-    if RULE == "rceil":
-        # 0x43E00000 is 448. Only for amax 0x04600001 (t == 1) does the rounded product
-        # amax * fp32(1/448) fall on a power of two that the exact quotient lies above.
-        t = amax - (0x43E00000 - 0x3F800000)
-        t = t - (t == 1).to(tl.int32)
-        exponent = (t + 0x7FFFFF) >> 23
+    if RULE == "rceil_ue8m0":
+        # fp32(1/448), rounded once. Without .satfinite, Inf and NaN give 255 by themselves.
+        return cvt_ue8m0(amax.to(tl.float32, bitcast=True) * 0.002232142956927419)
     else:
-        # 0x43800000 is 256, the largest power of two in e4m3.
-        t = amax - (0x43800000 - 0x3F800000)
-        if RULE == "floor":
-            exponent = t >> 23
-        elif RULE == "ceil":
+        if RULE == "rceil":
+            # 0x43E00000 is 448. Only for amax 0x04600001 (t == 1) does the rounded product
+            # amax * fp32(1/448) fall on a power of two that the exact quotient lies above.
+            t = amax - (0x43E00000 - 0x3F800000)
+            t = t - (t == 1).to(tl.int32)
             exponent = (t + 0x7FFFFF) >> 23
         else:
-            tl.static_assert(RULE == "even", "RULE: expected floor, rceil, ceil or even")
-            exponent = (t + 0x80000) >> 23
-    return tl.where(amax >= 0x7F800000, 255, tl.maximum(exponent, 0))
+            # 0x43800000 is 256, the largest power of two in e4m3.
+            t = amax - (0x43800000 - 0x3F800000)
+            if RULE == "floor":
+                exponent = t >> 23
+            elif RULE == "ceil":
+                exponent = (t + 0x7FFFFF) >> 23
+            else:
+                tl.static_assert(RULE == "even", "RULE: expected floor, rceil, ceil or even")
+                exponent = (t + 0x80000) >> 23
+        return tl.where(amax >= 0x7F800000, 255, tl.maximum(exponent, 0))
 
 
 @triton.jit

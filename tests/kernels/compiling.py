@@ -14,48 +14,60 @@ POINTERS = {"bf16": "*i16", "fp16": "*i16", "fp32": "*i32"}
 ALIGNED = ("columns", "rows", "row_stride", "matrix_stride")
 
 
-def compiled(module, name, config, constants, *, arch, aligned=True, ones=()):
-    """`constants` holds DTYPE and HARDWARE; arch a number, 90 for sm_90, or a name of AMD's.
-
-    Sizes in `ones` are 1, which Triton makes constants of.
-    """
+def build(module, name, constants, pointers, aligned, *, arch, warps):
+    """Any kernel: `pointers` maps arguments to pointer types, other arguments are 32-bit integers;
+    `aligned` names those that 16 divides; arch is 90 for sm_90, or a name of AMD's."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     kernel = getattr(kernels(module, interpret=False), name)
+    at = kernel.arg_names.index
+    signature = dict.fromkeys(kernel.arg_names, "i32") | pointers
+    signature |= dict.fromkeys(constants, "constexpr")
+    hints = {(at(each),): [["tt.divisibility", 16]] for each in aligned if each not in constants}
+    values = {(at(each),): value for each, value in constants.items()}
+    target = GPUTarget("hip", arch, 64) if isinstance(arch, str) else GPUTarget("cuda", arch, 32)
+    options = {"num_warps": warps, "enable_fp_fusion": False}
+    return triton.compile(
+        ASTSource(kernel, signature, values, hints), target=target, options=options
+    )
+
+
+def compiled(module, name, config, constants, *, arch, aligned=True, ones=()):
+    """A quantizer. `constants` holds DTYPE and HARDWARE; sizes in `ones` are 1, which Triton makes
+    constants of."""
     constants = constants | {
         field.upper(): value for field, value in config._asdict().items() if field != "warps"
     }
     constants |= dict.fromkeys(ones, 1)
-    signature, hints = {}, {}
-    for at, argument in enumerate(kernel.arg_names):
-        if argument in constants:
-            signature[argument] = "constexpr"
-            continue
-        pointer = argument.endswith("_ptr")
-        kind = POINTERS[constants["DTYPE"]] if argument == "x_ptr" else "*u8"
-        signature[argument] = kind if pointer else "i32"
-        if aligned and (pointer or argument in ALIGNED):
-            hints[at,] = [["tt.divisibility", 16]]
-    at = kernel.arg_names.index
-    source = ASTSource(
-        kernel, signature, {(at(each),): value for each, value in constants.items()}, hints
-    )
-    amd = isinstance(arch, str)
-    target = GPUTarget("hip", arch, 64) if amd else GPUTarget("cuda", arch, 32)
-    options = {"num_warps": config.warps, "enable_fp_fusion": False}
-    return triton.compile(source, target=target, options=options)
+    names = getattr(kernels(module, interpret=False), name).arg_names
+    pointers = {each: "*u8" for each in names if each.endswith("_ptr")}
+    pointers["x_ptr"] = POINTERS[constants["DTYPE"]]
+    sizes = (each for each in ALIGNED if each in names)
+    return build(
+        module, name, constants, pointers, (*pointers, *sizes) if aligned else (),
+        arch=arch, warps=config.warps,
+    )  # fmt: skip
 
 
-def resources(built, tmp_path):
-    """The words of the wheel's own cuobjdump that count stack and local memory."""
+def tool_output(option, built, tmp_path):
+    """What the wheel's own cuobjdump says of a cubin."""
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
     if not tool.exists():
         pytest.skip("this Triton brings no cuobjdump")
     file = tmp_path / "kernel.cubin"
     file.write_bytes(built.asm["cubin"])
-    command = [tool, "--dump-resource-usage", file]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return subprocess.run([tool, option, file], capture_output=True, text=True, check=True).stdout
+
+
+def resources(built, tmp_path):
+    """The words that count stack and local memory."""
+    return tool_output("--dump-resource-usage", built, tmp_path).split()
+
+
+def machine_code(built, tmp_path):
+    """The instructions, one a line."""
+    return tool_output("--dump-sass", built, tmp_path)
 
 
 def accesses(built, kind):

@@ -1,20 +1,25 @@
 """Machine code without a GPU: instructions, access widths and spills of every configuration."""
 
+import re
 from functools import cache
+from itertools import product
 
 import pytest
 
 from mxkernels.quantize.canonical import Case
-from mxkernels.quantize.configs import ACROSS, ALONG, ALONG_TURNED, BOTH, FLAT, TURNED
-from tests.kernels.compiling import POINTERS, accesses, compiled, resources
+from mxkernels.quantize.configs import ACROSS, ALONG, ALONG_TURNED, BOTH, FLAT, TURNED, family
+from tests.kernels.compiling import POINTERS, accesses, compiled, machine_code, resources, triton
 
+UE8M0 = re.compile(r"F2FP\S*E8\S*\.RP|F2FP\S*RP\S*E8")
 CONVERT = "cvt.rn.satfinite.e4m3x2.f32"
 SWIZZLE = "swizzle_32_4_4"
+LAYOUTS = ("plain", "plain_t", SWIZZLE)
 ARCHS = (80, 90, 100, 120)
 AMD = "gfx950"
 
 FLAT_CASES = [
-    *((arch, dtype, "flat", FLAT[0]) for arch in ARCHS for dtype in POINTERS),
+    *((arch, "bf16", "flat", FLAT[0]) for arch in ARCHS),
+    *((arch, dtype, "flat", FLAT[0]) for arch, dtype in ((90, "fp16"), (80, "fp32"), (90, "fp32"))),
     *((90, "bf16", layout, FLAT[0]) for layout in ("whole", "ragged")),
     *((90, "bf16", "flat", config) for config in FLAT[1:]),
 ]
@@ -33,18 +38,20 @@ TILE_CASES = [
             (TILES_TURNED, TURNED.usual),
             (ROWS_TURNED, ALONG_TURNED.usual),
         )
-        for layout in ("plain", "plain_t", SWIZZLE)
+        for layout in LAYOUTS
     ),
-    *(
-        (arch, dtype, *kind, SWIZZLE, config)
-        for arch in (80, 100, 120)
-        for dtype in POINTERS
-        for kind, config in ((ROWS, ALONG.usual), (COLUMNS_TURNED, TURNED.usual))
-    ),
+    *((arch, "bf16", *ROWS, SWIZZLE, ALONG.usual) for arch in (80, 100, 120)),
+    *((80, dtype, *COLUMNS_TURNED, SWIZZLE, TURNED.float32) for dtype in ("bf16", "fp16")),
+    *((arch, "bf16", *COLUMNS_TURNED, SWIZZLE, TURNED.usual) for arch in (100, 120)),
+    *((arch, "fp32", *COLUMNS_TURNED, SWIZZLE, TURNED.float32) for arch in (80, 100, 120)),
     (90, "fp16", *COLUMNS_TURNED, SWIZZLE, TURNED.usual),
     (90, "fp32", *COLUMNS_TURNED, SWIZZLE, TURNED.float32),
     *((90, "bf16", *ROWS_TURNED, "plain", config) for config in ALONG_TURNED.configs[1:]),
 ]
+
+
+EVERY = list(product(ARCHS, POINTERS, ((1, 32), (32, 1), (32, 32)), (False, True), LAYOUTS))
+"""All combinations with the configuration that each takes unasked: nightly."""
 
 
 @cache
@@ -59,9 +66,12 @@ def hardware(arch):
 
 
 @cache
-def tile(arch, dtype, block, turned, layout, config, even=True, wide=False, ones=(), words=True):
+def tile(
+    arch, dtype, block, turned, layout, config,
+    even=True, wide=False, ones=(), words=True, rule="rceil",
+):  # fmt: skip
     constants = {
-        "RULE": "rceil",
+        "RULE": rule,
         "DTYPE": dtype,
         "ROW_BLOCK": block[0],
         "COLUMN_BLOCK": block[1],
@@ -130,6 +140,18 @@ def test_tile_machine_code(arch, dtype, block, turned, layout, config, tmp_path)
     assert_no_spills(built, tmp_path)
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("arch", "dtype", "block", "turned", "layout"), EVERY)
+def test_every_combination_compiles(arch, dtype, block, turned, layout, tmp_path):
+    wide = dtype == "fp32" or not hardware(arch)
+    meant = family(block, turned=turned)
+    config = meant.float32 if wide else meant.usual
+    built = tile(arch, dtype, block, turned, layout, config)
+    assert_exact(built, arch)
+    assert_wide(built, ["v4.b32" if turned or config.vector == 16 else "v2.b32"])
+    assert_no_spills(built, tmp_path)
+
+
 @pytest.mark.parametrize("config", BOTH.configs)
 def test_machine_code_of_both_directions(config, tmp_path):
     built = both(90, "bf16", config)
@@ -138,8 +160,9 @@ def test_machine_code_of_both_directions(config, tmp_path):
     assert_no_spills(built, tmp_path)
 
 
-@pytest.mark.parametrize("arch", [80, 100, 120])
-@pytest.mark.parametrize("dtype", POINTERS)
+@pytest.mark.parametrize(
+    ("arch", "dtype"), [(80, "bf16"), (80, "fp32"), (100, "bf16"), (100, "fp32"), (120, "fp16")]
+)
 def test_both_directions_on_other_gpus(arch, dtype, tmp_path):
     wide = dtype == "fp32" or not hardware(arch)
     built = both(arch, dtype, BOTH.float32 if wide else BOTH.usual)
@@ -184,6 +207,26 @@ def test_every_rule_compiles(rule):
     ptx = flat(90, "bf16", "flat", FLAT[0], rule).asm["ptx"]
     assert CONVERT in ptx
     assert ptx != flat(90, "bf16", "flat", FLAT[0]).asm["ptx"]
+
+
+@pytest.mark.parametrize("arch", [100, 120])
+def test_the_ue8m0_instruction(arch, tmp_path):
+    """`cvt.rp` rounds the ratio up: the machine code has it, and only where it was asked for."""
+    kind = (*COLUMNS_TURNED, SWIZZLE, TURNED.usual)
+    for ours, own in (
+        (flat(arch, "bf16", "flat", FLAT[0], "rceil_ue8m0"), flat(arch, "bf16", "flat", FLAT[0])),
+        (tile(arch, "bf16", *kind, rule="rceil_ue8m0"), tile(arch, "bf16", *kind)),
+    ):
+        assert UE8M0.search(machine_code(ours, tmp_path))
+        assert not UE8M0.search(machine_code(own, tmp_path))
+        assert "mul.rn.f32" in ours.asm["ptx"]
+        assert ".ftz" not in ours.asm["ptx"]
+        assert_no_spills(ours, tmp_path)
+
+
+def test_a_gpu_without_the_ue8m0_instruction_refuses_it(capfd):
+    with pytest.raises(triton.runtime.errors.PTXASError, match="ue8m0x2"):
+        flat(90, "bf16", "flat", FLAT[0], "rceil_ue8m0")
 
 
 def test_a_spill_is_found(tmp_path):
