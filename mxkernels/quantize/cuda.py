@@ -193,8 +193,6 @@ def _flat(x: torch.Tensor, recipe: str, config: CudaFlat) -> Plan:
         ("MX_TYPE", TYPES[x.dtype]),
         ("MX_CHUNKS", config.chunks),
         ("MX_WARPS", config.warps),
-        ("MX_LOAD", config.load),
-        ("MX_STORE", config.store),
     )
     device = index_of(x.device)
     blocks = x.numel() // 32
@@ -271,8 +269,7 @@ class _Tiles:
             ("MX_WARPS_ACROSS", config.warps_across),
             ("MX_FULL", int(self.full)),
             ("MX_RESIDENT", config.resident if self.full else 1),
-            ("MX_LOAD", config.load),
-            ("MX_STORE", config.store),
+            ("MX_COLUMNS_FIRST", int(config.columns_first)),
         )
         threads = 32 * config.warps_down * config.warps_across
         launch = launch_config(grid=self.grid(), block=(threads,))

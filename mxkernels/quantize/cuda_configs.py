@@ -8,22 +8,19 @@ from mxkernels.quantize.canonical import is_along, transposed_variant
 class CudaFlat(NamedTuple):
     """`chunks` pieces of 16 bytes for each thread of `warps` warps, of blocks that simply follow.
 
-    `load` and `store` are the hints of memory.cuh. Rows that are no whole blocks, or not aligned,
-    are work for tiles whatever is asked for.
+    Rows that are no whole blocks, or not aligned, are work for tiles whatever is asked for.
     """
 
     chunks: int
     warps: int
-    load: int = 1
-    store: int = 0
 
 
 class CudaTile(NamedTuple):
     """A thread holds `rows` rows x 8 elements, a warp is `lanes_down` lanes high.
 
     `rows_first`: tiles follow one another down a column of tiles. `resident`: thread blocks that a
-    multiprocessor shall hold, which bounds registers. `load` and `store` are the hints of
-    memory.cuh. Inputs of 4 bytes take twice the threads for the same tile.
+    multiprocessor shall hold, which bounds registers. `columns_first`: of both directions, the
+    transposed payload is made first. Inputs of 4 bytes take twice the threads for the same tile.
     """
 
     rows: int
@@ -32,8 +29,7 @@ class CudaTile(NamedTuple):
     warps_across: int
     rows_first: bool = True
     resident: int = 1
-    load: int = 1
-    store: int = 0
+    columns_first: bool = False
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -57,70 +53,46 @@ class CudaTile(NamedTuple):
         return wide._replace(warps_across=self.warps_across * 2)
 
 
-FLAT = (
-    CudaFlat(4, 8),
-    CudaFlat(4, 4),
-    CudaFlat(2, 8),
-    CudaFlat(8, 4),
-    CudaFlat(4, 8, load=0),
-    CudaFlat(4, 8, load=2),
-    CudaFlat(4, 8, store=1),
-)
+FLAT = (CudaFlat(4, 4), CudaFlat(4, 8), CudaFlat(2, 8))
 """Blocks along rows that follow one another, written in the same order."""
 
 ALONG = (
-    CudaTile(16, 2, 4, 1, rows_first=False),
-    CudaTile(8, 2, 8, 1, rows_first=False),
-    CudaTile(8, 1, 16, 1, rows_first=False),
     CudaTile(16, 1, 8, 1, rows_first=False),
-    CudaTile(8, 2, 8, 1, rows_first=False, store=1),
-    CudaTile(16, 2, 4, 1),
+    CudaTile(8, 1, 8, 1, rows_first=False),
     CudaTile(16, 4, 1, 1),
 )
 """(1, 32), payload in the order of the input."""
 
 ACROSS = (
-    CudaTile(16, 2, 4, 1, rows_first=False),
-    CudaTile(16, 2, 2, 2, rows_first=False),
     CudaTile(32, 1, 4, 1, rows_first=False),
-    CudaTile(8, 4, 4, 2, rows_first=False),
-    CudaTile(16, 2, 4, 2, rows_first=False),
-    CudaTile(16, 2, 4, 1, rows_first=False, store=1),
+    CudaTile(16, 2, 2, 2, rows_first=False),
     CudaTile(16, 4, 1, 1),
 )
 """Blocks over 32 rows, payload in the order of the input."""
 
 TURNED = (
-    CudaTile(16, 8, 1, 4),
+    CudaTile(16, 4, 4, 2),
     CudaTile(16, 4, 2, 2),
-    CudaTile(16, 8, 1, 2),
-    CudaTile(16, 8, 1, 8),
-    CudaTile(16, 8, 2, 2),
-    CudaTile(16, 8, 1, 4, rows_first=False),
-    CudaTile(16, 4, 2, 2, rows_first=False),
-    CudaTile(16, 8, 1, 4, store=1),
-    CudaTile(16, 8, 1, 4, load=0),
-    CudaTile(16, 8, 1, 4, load=2),
-    CudaTile(32, 4, 1, 2),
-    CudaTile(8, 8, 2, 4),
+    CudaTile(16, 8, 1, 4),
     CudaTile(16, 4, 1, 1),
 )
 """Payload transposed."""
 
 BOTH = (
-    CudaTile(16, 4, 2, 2),
-    CudaTile(16, 4, 2, 2, resident=4),
-    CudaTile(16, 4, 2, 1),
-    CudaTile(16, 8, 1, 4),
-    CudaTile(16, 2, 4, 1),
-    CudaTile(8, 4, 4, 2),
     CudaTile(16, 4, 2, 2, rows_first=False),
-    CudaTile(16, 4, 2, 2, store=1),
+    CudaTile(16, 4, 2, 2, rows_first=False, columns_first=True),
+    CudaTile(16, 4, 4, 2, rows_first=False),
+    CudaTile(16, 4, 2, 1, rows_first=False),
+    CudaTile(16, 4, 4, 1, rows_first=False),
+    CudaTile(16, 2, 4, 2, rows_first=False),
+    CudaTile(16, 2, 4, 1, rows_first=False),
+    CudaTile(8, 4, 4, 2, rows_first=False),
+    CudaTile(8, 4, 4, 2),
     CudaTile(16, 4, 1, 1),
 )
 """Both directions from one read."""
 
-BOTH_IN_INTEGERS = BOTH[5]
+BOTH_IN_INTEGERS = CudaTile(8, 4, 4, 2)
 """Taken below sm_89: rounding in integers leaves no registers for 16 rows in a thread."""
 
 SMALL = 1 << 22

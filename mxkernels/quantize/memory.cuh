@@ -3,29 +3,17 @@
 
 #include "mx_arithmetic.cuh"
 
-#ifndef MX_LOAD
-#define MX_LOAD 1  // 0: read-only path; 1: and not kept in L1; 2: and L2 fetches 256 bytes
-#endif
-#ifndef MX_STORE
-#define MX_STORE 0  // 0: plain stores of the payload; 1: streaming, first to leave the L2
-#endif
-
 #define MX_DEVICE static __device__ __forceinline__
 
 typedef unsigned char mx_u8;
 typedef unsigned short mx_u16;
 typedef long long mx_i64;
 
-// Sixteen aligned bytes as four words.
+// Sixteen aligned bytes as four words. Measured on an H200: with L1::no_allocate, with or without a
+// prefetch of 256 bytes into the L2, the same kernels take 5 to 10 % longer.
 MX_DEVICE void mx_load_words(const void* from, mx_u32* out) {
 #if defined(__CUDA_ARCH__)
-#if MX_LOAD == 0
     asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
-#elif MX_LOAD == 1
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-#else
-    asm("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
-#endif
         : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
         : "l"(from));
 #else
@@ -33,25 +21,20 @@ MX_DEVICE void mx_load_words(const void* from, mx_u32* out) {
 #endif
 }
 
-// One to four aligned words.
+// One to four aligned words. Streaming stores (st.global.cs) gained nothing on an H200.
 template <int WORDS>
 MX_DEVICE void mx_store_words(void* to, const mx_u32* words) {
 #if defined(__CUDA_ARCH__)
-#if MX_STORE == 1
-#define MX_STORE_OP "st.global.cs"
-#else
-#define MX_STORE_OP "st.global"
-#endif
     if (WORDS == 4) {
-        asm volatile(MX_STORE_OP ".v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]),
+        asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]),
                      "r"(words[1 % WORDS]), "r"(words[2 % WORDS]), "r"(words[3 % WORDS])
                      : "memory");
     } else if (WORDS == 2) {
-        asm volatile(MX_STORE_OP ".v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(words[0]),
+        asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(words[0]),
                      "r"(words[1 % WORDS])
                      : "memory");
     } else {
-        asm volatile(MX_STORE_OP ".u32 [%0], %1;" ::"l"(to), "r"(words[0]) : "memory");
+        asm volatile("st.global.u32 [%0], %1;" ::"l"(to), "r"(words[0]) : "memory");
     }
 #else
     __builtin_memcpy(to, words, 4 * WORDS);
