@@ -81,6 +81,19 @@ def compiler_missing(kind: str) -> str | None:
     return "torch.compile on the CPU needs a C++ compiler: no g++, clang++ or c++ on PATH, no CXX"
 
 
+UE8M0 = (100, 103, 120)
+"""Capabilities whose own target (sm_100a) has cvt.rp.ue8m0x2.f32."""
+
+
+def ue8m0_missing(device: torch.device) -> str | None:
+    """One line that says which GPUs have cvt.rp.ue8m0x2.f32 where `device` is none, or None."""
+    needed = "cvt.rp.ue8m0x2.f32 needs a CUDA GPU of " + ", ".join(f"sm_{n}" for n in UE8M0)
+    if device.type != "cuda" or torch.version.hip or not torch.cuda.is_available():
+        return f"device {str(device)!r}: {needed}"
+    found = capability(cuda_index(device))
+    return None if found in UE8M0 else f"sm_{found} GPU: {needed}"
+
+
 def device_missing(device: torch.device, min_arch: int) -> str | None:
     """One line that says why a kernel for sm_`min_arch` and up cannot use `device`, or None."""
     if device.type == "cpu":

@@ -133,7 +133,7 @@ def kernel(file: str, name: str, macros: Macros, device: int) -> Any:
     return ObjectCode.from_cubin(code).get_kernel(name)
 
 
-@functools.cache
+@functools.lru_cache(1024)
 def _stream(device: int, handle: int) -> Any:
     from cuda.core import LEGACY_DEFAULT_STREAM, Stream
 
@@ -152,4 +152,6 @@ def stream(device: int) -> Any:
     """torch's current stream of a device, for `cuda.core.launch`."""
     import torch
 
-    return _stream(device, torch._C._cuda_getCurrentRawStream(device))
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    handle = raw(device) if raw else torch.cuda.current_stream(device).cuda_stream
+    return _stream(device, handle)

@@ -13,10 +13,14 @@ from mxkernels import arch, cubins
 from mxkernels.quantize import cuda_configs
 from mxkernels.quantize.canonical import Both, Case, both, canonical
 from mxkernels.quantize.cuda_configs import CudaFlat, CudaTile
+from mxkernels.quantize.plans import Buffers, planned
 from mxkernels.quantize.shapes import SWIZZLE
 
 TYPES = {torch.bfloat16: 0, torch.float16: 1, torch.float32: 2}
-RULES = {"floor": 0, "rceil": 1, "ceil": 2, "even": 3}
+UE8M0 = "rceil_ue8m0"
+"""rceil by the instruction cvt.rp.ue8m0x2.f32, a macro of the kernels."""
+
+RULES = {"floor": 0, "rceil": 1, "ceil": 2, "even": 3, UE8M0: 1}
 BLOCKS = {(1, 32): 0, (32, 1): 1, (32, 32): 2}
 LAYOUTS = {"plain": 0, "plain_t": 1, SWIZZLE: 2}
 ROWS_FIRST, ALIGNED, ALIGNED_ROW, ALIGNED_COLUMN, FOLDED = 4, 8, 16, 32, 64
@@ -24,19 +28,24 @@ ROWS_FIRST, ALIGNED, ALIGNED_ROW, ALIGNED_COLUMN, FOLDED = 4, 8, 16, 32, 64
 MOST_DOWN = 65535
 """The limit of a grid's second and third dimension."""
 
-MOST_PLANS = 4096
-"""Plans kept; past that all are dropped."""
-
-Buffers = tuple[torch.Tensor, ...]
-
 
 class Plan(NamedTuple):
-    """A kernel, its launch configuration and its arguments after the addresses."""
+    """A kernel, its launch configuration and its arguments after the addresses.
+
+    `swapped`: of both directions, the kernel takes the buffers of columns first.
+    """
 
     kernel: Any
     launch: Any
     arguments: tuple[int, ...]
     device: int
+    swapped: bool = False
+
+    def start(self, x: torch.Tensor, buffers: Buffers) -> None:
+        """Launch on tensors that lie as those the plan was made for."""
+        if self.swapped:
+            buffers = (*buffers[2:], *buffers[:2])
+        self.run(x.data_ptr(), *[buffer.data_ptr() for buffer in buffers])
 
     def run(self, *addresses: int) -> None:
         """Launch on torch's current stream of the device, which need not be the current one."""
@@ -70,23 +79,27 @@ def hardware_cast(device: torch.device) -> bool:
 _PLANS: dict[tuple[Any, ...], Plan] = {}
 
 
-def _memory(x: torch.Tensor, buffers: Buffers) -> tuple[Any, ...]:
-    """What a plan depends on, of a tensor and buffers."""
-    return (
-        x.shape,
-        x.stride(),
-        x.dtype,
-        x.device,
-        x.is_neg(),
-        x.data_ptr() % 16,
-        *[buffer.data_ptr() % 16 for buffer in buffers],
-    )
+def plan_cuda(
+    x: torch.Tensor,
+    buffers: Buffers,
+    recipe: str,
+    block: tuple[int, int],
+    payload_order: str,
+    scale_layout: str,
+    config: CudaFlat | CudaTile | None = None,
+) -> tuple[Plan, torch.Tensor]:
+    """The plan of a request, and x or the copy of it that the plan is for."""
 
+    def make() -> tuple[Plan, torch.Tensor]:
+        case = canonical(x, block, payload_order, scale_layout)
+        if isinstance(config, CudaFlat) and not case.along:
+            raise ValueError(
+                f"config={config!r}: expected a CudaTile for block={block}, "
+                f"payload_order={payload_order!r}, scale_layout={scale_layout!r}"
+            )
+        return plan_of(case, *buffers, recipe, config), case.x
 
-def _keep(key: tuple[Any, ...], plan: Plan) -> None:
-    if len(_PLANS) >= MOST_PLANS:
-        _PLANS.clear()
-    _PLANS[key] = plan
+    return planned(_PLANS, x, buffers, (recipe, block, payload_order, scale_layout, config), make)
 
 
 def launch_cuda(
@@ -103,23 +116,27 @@ def launch_cuda(
 
     A CudaFlat asks for the kernel without tiles, where blocks simply follow one another.
     """
-    if not x.numel():
-        return
-    key = (*_memory(x, (payload, scale)), recipe, block, payload_order, scale_layout, config)
-    plan = _PLANS.get(key)
-    if plan is None:
-        case = canonical(x, block, payload_order, scale_layout)
-        if isinstance(config, CudaFlat) and not case.along:
-            raise ValueError(
-                f"config={config!r}: expected a CudaTile for block={block}, "
-                f"payload_order={payload_order!r}, scale_layout={scale_layout!r}"
-            )
-        plan = plan_of(case, payload, scale, recipe, config)
-        if case.x.data_ptr() != x.data_ptr():
-            plan.run(case.x.data_ptr(), payload.data_ptr(), scale.data_ptr())
-            return
-        _keep(key, plan)
-    plan.run(x.data_ptr(), payload.data_ptr(), scale.data_ptr())
+    if x.numel():
+        buffers = payload, scale
+        plan, source = plan_cuda(x, buffers, recipe, block, payload_order, scale_layout, config)
+        plan.start(source, buffers)
+
+
+def plan_both_cuda(
+    x: torch.Tensor,
+    buffers: Buffers,
+    recipe: str,
+    layouts: tuple[str, str],
+    config: CudaTile | None = None,
+) -> tuple[Plan, torch.Tensor]:
+    """The same of both directions."""
+
+    def make() -> tuple[Plan, torch.Tensor]:
+        case = both(x, buffers, layouts)
+        swapped = case.buffers[0] is not buffers[0]
+        return plan_of_both(case, recipe, config)._replace(swapped=swapped), case.x
+
+    return planned(_PLANS, x, buffers, (recipe, layouts, config), make)
 
 
 def launch_both_cuda(
@@ -130,17 +147,9 @@ def launch_both_cuda(
     config: CudaTile | None = None,
 ) -> None:
     """Write payload and stored scales of both directions: (1, 32) row, then (32, 1) col."""
-    if not x.numel():
-        return
-    case: Both = both(x, buffers, layouts)
-    addresses = [buffer.data_ptr() for buffer in case.buffers]
-    key = (*_memory(x, case.buffers), recipe, layouts, config)
-    plan = _PLANS.get(key)
-    if plan is None:
-        plan = plan_of_both(case, recipe, config)
-        if case.x.data_ptr() == x.data_ptr():
-            _keep(key, plan)
-    plan.run(case.x.data_ptr(), *addresses)
+    if x.numel():
+        plan, source = plan_both_cuda(x, buffers, recipe, layouts, config)
+        plan.start(source, buffers)
 
 
 def plan_of(
@@ -188,11 +197,16 @@ def _follows(case: Case, payload: torch.Tensor) -> bool:
     return case.x.shape[1] == 1 or case.x.stride(1) == case.x.shape[2]
 
 
+def _rule_macros(recipe: str) -> cubins.Macros:
+    return (("MX_UE8M0_CVT", 1),) if recipe == UE8M0 else ()
+
+
 def _flat(x: torch.Tensor, recipe: str, config: CudaFlat) -> Plan:
     macros = (
         ("MX_TYPE", TYPES[x.dtype]),
         ("MX_CHUNKS", config.chunks),
         ("MX_WARPS", config.warps),
+        *_rule_macros(recipe),
     )
     device = index_of(x.device)
     blocks = x.numel() // 32
@@ -270,6 +284,7 @@ class _Tiles:
             ("MX_FULL", int(self.full)),
             ("MX_RESIDENT", config.resident if self.full else 1),
             ("MX_COLUMNS_FIRST", int(config.columns_first)),
+            *_rule_macros(recipe),
         )
         threads = 32 * config.warps_down * config.warps_across
         launch = launch_config(grid=self.grid(), block=(threads,))

@@ -15,21 +15,36 @@ import torch
 from mxkernels import arch
 from mxkernels.quantize import shapes
 from mxkernels.quantize.configs import BOTH, TRITON
-from mxkernels.quantize.cuda import launch_both_cuda, launch_cuda
+from mxkernels.quantize.cuda import launch_both_cuda, launch_cuda, plan_both_cuda, plan_cuda
 from mxkernels.quantize.cuda_configs import BOTH as BOTH_CUDA
 from mxkernels.quantize.cuda_configs import CUDA
-from mxkernels.quantize.launch import launch_both, launch_triton
+from mxkernels.quantize.launch import launch_both, launch_triton, plan_both, plan_triton
+from mxkernels.quantize.ue8m0 import NAMED, in_hardware
 from mxref import RECIPES
 
 MIN_ARCH = 80
 """The oldest GPU the kernels are compiled for; below sm_80 nothing is tested."""
 
-CONFIGS: dict[str, tuple[Any, ...]] = {"triton": TRITON, "cuda": CUDA}
+CONFIGS: dict[str, tuple[Any, ...]] = {
+    "triton": TRITON,
+    "cuda": CUDA,
+    "triton_ue8m0": TRITON,
+    "cuda_ue8m0": CUDA,
+}
 BOTH_CONFIGS: dict[str, tuple[Any, ...]] = {"triton": BOTH.configs, "cuda": BOTH_CUDA}
 """What `config` counts into, by back end."""
 
-LAUNCHES: dict[str, Callable[..., None]] = {"triton": launch_triton, "cuda": launch_cuda}
+LAUNCHES: dict[str, Callable[..., None]] = {
+    "triton": launch_triton,
+    "cuda": launch_cuda,
+    "triton_ue8m0": in_hardware(launch_triton),
+    "cuda_ue8m0": in_hardware(launch_cuda),
+}
 BOTH_LAUNCHES: dict[str, Callable[..., None]] = {"triton": launch_both, "cuda": launch_both_cuda}
+
+PLANS: dict[str, Callable[..., Any]] = {"triton": plan_triton, "cuda": plan_cuda}
+BOTH_PLANS: dict[str, Callable[..., Any]] = {"triton": plan_both, "cuda": plan_both_cuda}
+"""What a launch is made of, for the back ends whose calls `again.py` serves."""
 
 ELEMENTS = {
     name: {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[row.element]
@@ -50,6 +65,8 @@ LIBRARY.define(
 
 def missing(backend: str, device: torch.device) -> str | None:
     """One line that names what `backend` lacks on `device` on this machine, or None."""
+    if backend in NAMED:
+        return arch.ue8m0_missing(device) or missing(NAMED[backend], device)
     lacking = arch.device_missing(device, MIN_ARCH)
     if lacking:
         return lacking

@@ -1,20 +1,17 @@
 """The KernelSpecs of quantize and quantize_both."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
 import torch
 
 from mxkernels import arguments
-from mxkernels.quantize import configs, cuda_configs, op
+from mxkernels.quantize import again, configs, cuda_configs, op
 from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS
 from mxkernels.spec import KernelSpec
 from mxref import Quantized
 from mxref.formats import BLOCKS, INPUTS
-
-_CHECKED: dict[tuple[Any, ...], tuple[tuple[int, int], str, int]] = {}
-"""Requests found right before: block, name of the recipe, number of the configuration."""
 
 
 def _quantize(
@@ -27,25 +24,23 @@ def _quantize(
     config: Hashable | None = None,
 ) -> Quantized:
     request = (backend, recipe, block, payload_order, scale_layout, config)
-    # A Recipe and a list are checked each time; so is everything while a graph is captured.
-    kept = type(recipe) is str and type(block) is tuple and not torch.compiler.is_compiling()
-    kept = kept and (config is None or isinstance(config, tuple))
-    found = _CHECKED.get(request) if kept else None
-    if found is None:
-        pair = arguments.block_pair(block)
-        arguments.orders(payload_order, scale_layout)
-        x = arguments.source(x, pair)
-        name = arguments.recipe_name(recipe)
-        spec = _find("quantize", backend)
-        spec.require(name, pair, payload_order, scale_layout)
-        found = pair, name, _config_index(config, spec)
-        if kept:
-            _CHECKED[request] = found
-    pair, name, index = found
+    outputs = again.served(x, request)
+    if outputs is not None:
+        return Quantized(*outputs)
+    pair = arguments.block_pair(block)
+    arguments.orders(payload_order, scale_layout)
     x = arguments.source(x, pair)
-    if x.requires_grad:
-        x = x.detach()
-    return Quantized(*op.quantize(x, backend, name, pair, payload_order, scale_layout, index))
+    name = arguments.recipe_name(recipe)
+    spec = _find("quantize", backend)
+    spec.require(name, pair, payload_order, scale_layout)
+    index = _config_index(config, spec)
+    asked = name, pair, payload_order, scale_layout
+    outputs = op.quantize(x.detach(), backend, *asked, index)
+    if backend in op.PLANS and again.can_remember(x, request):
+        plan, source = op.PLANS[backend](x, outputs, *asked, config)
+        if source is x:
+            again.remember(x, request, plan, outputs)
+    return Quantized(*outputs)
 
 
 def _quantize_both(
@@ -55,14 +50,22 @@ def _quantize_both(
     scale_layout: object = "plain",
     config: Hashable | None = None,
 ) -> tuple[Quantized, Quantized]:
-    layouts = arguments.layout_pair(scale_layout)
-    x = arguments.source(x, (32, 1))
-    name = arguments.recipe_name(recipe)
-    spec = _find("quantize_both", backend)
-    spec.require(name, (1, 32), "row", layouts[0])
-    spec.require(name, (32, 1), "col", layouts[1])
-    index = _config_index(config, spec)
-    a, b, c, d = op.quantize_both(x.detach(), backend, name, *layouts, index)
+    request = (backend, recipe, scale_layout, config)
+    outputs = again.served(x, request)
+    if outputs is None:
+        layouts = arguments.layout_pair(scale_layout)
+        x = arguments.source(x, (32, 1))
+        name = arguments.recipe_name(recipe)
+        spec = _find("quantize_both", backend)
+        spec.require(name, (1, 32), "row", layouts[0])
+        spec.require(name, (32, 1), "col", layouts[1])
+        index = _config_index(config, spec)
+        outputs = op.quantize_both(x.detach(), backend, name, *layouts, index)
+        if backend in op.BOTH_PLANS and again.can_remember(x, request):
+            plan, source = op.BOTH_PLANS[backend](x, outputs, name, layouts, config)
+            if source is x:
+                again.remember(x, request, plan, outputs)
+    a, b, c, d = outputs
     return Quantized(a, b), Quantized(c, d)
 
 
@@ -78,31 +81,34 @@ def _config_index(config: Hashable | None, spec: KernelSpec) -> int:
 
 
 def _spec(name: str, backend: str, **rest: Any) -> KernelSpec:
-    return KernelSpec(
-        name=f"{name}_{backend}",
-        op=name,
-        backend=backend,
-        recipes=("floor", "rceil", "ceil", "even"),
-        dtypes=tuple(getattr(torch, row.torch_dtype) for row in INPUTS.values()),
-        min_arch=op.MIN_ARCH,
-        **rest,
-    )
+    usual: dict[str, Any] = {
+        "recipes": ("floor", "rceil", "ceil", "even"),
+        "dtypes": tuple(getattr(torch, row.torch_dtype) for row in INPUTS.values()),
+        "min_arch": op.MIN_ARCH,
+    }
+    return KernelSpec(name=f"{name}_{backend}", op=name, backend=backend, **usual | rest)
 
 
-SPECS: tuple[KernelSpec, ...] = (
-    _spec(
+def _full(backend: str, choices: Callable[..., tuple[Hashable, ...]], **rest: Any) -> KernelSpec:
+    """A quantizer of every block, order and layout."""
+    return _spec(
         "quantize",
-        "triton",
+        backend,
         blocks=BLOCKS,
         payload_orders=PAYLOAD_ORDERS,
         scale_layouts=SCALE_LAYOUTS,
         input_orders=("n", "t"),
         ranks=(1, 2, 3, 4),
-        configs=op.CONFIGS["triton"],
-        call=partial(_quantize, "triton"),
-        launch=op.launch_triton,
-        choices=configs.choices,
-    ),
+        configs=op.CONFIGS[backend],
+        call=partial(_quantize, backend),
+        launch=op.LAUNCHES[backend],
+        choices=choices,
+        **rest,
+    )
+
+
+SPECS: tuple[KernelSpec, ...] = (
+    _full("triton", configs.choices),
     _spec(
         "quantize",
         "compile",
@@ -114,19 +120,9 @@ SPECS: tuple[KernelSpec, ...] = (
         configs=(),
         call=partial(_quantize, "compile"),
     ),
-    _spec(
-        "quantize",
-        "cuda",
-        blocks=BLOCKS,
-        payload_orders=PAYLOAD_ORDERS,
-        scale_layouts=SCALE_LAYOUTS,
-        input_orders=("n", "t"),
-        ranks=(1, 2, 3, 4),
-        configs=op.CONFIGS["cuda"],
-        call=partial(_quantize, "cuda"),
-        launch=op.launch_cuda,
-        choices=cuda_configs.choices,
-    ),
+    _full("cuda", cuda_configs.choices),
+    _full("triton_ue8m0", configs.choices, recipes=("rceil",), min_arch=100),
+    _full("cuda_ue8m0", cuda_configs.choices, recipes=("rceil",), min_arch=100),
     _spec(
         "quantize_both",
         "triton",
