@@ -14,6 +14,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from mxkernels import arch
 
 ROOT = Path(__file__).parent
@@ -150,8 +152,6 @@ def launcher() -> Any:
 
 def stream(device: int) -> Any:
     """torch's current stream of a device, for `cuda.core.launch`."""
-    import torch
-
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     handle = raw(device) if raw else torch.cuda.current_stream(device).cuda_stream
     return _stream(device, handle)

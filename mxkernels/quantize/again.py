@@ -1,8 +1,8 @@
 """A call that was made before: from the request and how x lies straight to outputs and launch.
 
 The dispatcher and every check are left out, which is most of the host time of a small tensor. So
-only calls are served that would pass both unchanged: a plain tensor or parameter, no mode that
-sees operators, no graph being captured by torch.compile, the current device.
+only calls are served that would pass both unchanged: a plain tensor or parameter on the current
+device, no mode that sees operators, no transformation or trace of torch under way.
 """
 
 from typing import Any, NamedTuple
@@ -12,20 +12,35 @@ import torch
 from mxkernels.quantize.plans import Buffers, Started, keep
 
 PLAIN = (torch.Tensor, torch.nn.Parameter)
-PRIVATE = ("_len_torch_dispatch_stack", "_len_torch_function_stack", "_dispatch_keys")
+PRIVATE = (
+    "_dispatch_keys",
+    "_functorch",
+    "_is_tracing",
+    "_len_torch_dispatch_stack",
+    "_len_torch_function_stack",
+)
 AVAILABLE = all(hasattr(torch._C, name) for name in PRIVATE)
 """Without these functions of torch every call takes the usual way."""
 
 
+Place = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]
+"""Shape, strides and dtype of an output."""
+
+
 class Served(NamedTuple):
-    """A plan; the index of its device; shape, strides and dtype of each output."""
+    """A plan, the index of its device, and its outputs."""
 
     plan: Started
     device: int
-    places: tuple[tuple[tuple[int, ...], tuple[int, ...], torch.dtype], ...]
+    places: tuple[Place, ...]
 
 
 _SERVED: dict[Any, Served] = {}
+
+
+def index_of(x: torch.Tensor) -> int | None:
+    """The index of the CUDA device that holds x; None for any other device."""
+    return x.device.index if x.is_cuda else None
 
 
 def current_device() -> int:
@@ -38,11 +53,12 @@ def _allocate(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dty
 
 
 # What inductor's code allocates with: half the time of torch.empty_strided.
-allocate = getattr(torch._C._dynamo.guards, "_empty_strided_cuda", _allocate)
+_guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+allocate = getattr(_guards, "_empty_strided_cuda", _allocate)
 
 
 def _key(x: torch.Tensor, request: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The request and how x lies; the keys mark negated views and wrappers of torch.func."""
+    """The request and how x lies; the keys mark negated views and the like."""
     keys = torch._C._dispatch_keys(x).raw_repr()
     return (request, x.shape, x.stride(), x.dtype, x.device, keys, x.data_ptr() % 16)
 
@@ -51,9 +67,10 @@ def _eligible(x: Any) -> bool:
     return (
         AVAILABLE
         and type(x) in PLAIN
-        and x.is_cuda
         and not torch._C._len_torch_dispatch_stack()
         and not torch._C._len_torch_function_stack()
+        and not torch._C._is_tracing()
+        and torch._C._functorch.peek_interpreter_stack() is None
     )
 
 
@@ -76,7 +93,9 @@ def served(x: Any, request: tuple[Any, ...]) -> Buffers | None:
 def remember(x: torch.Tensor, request: tuple[Any, ...], plan: Started, outputs: Buffers) -> None:
     """Serve this request by the plan from now on, for tensors that lie as x does."""
     places = tuple((tuple(each.shape), each.stride(), each.dtype) for each in outputs)
-    keep(_SERVED, _key(x, request), Served(plan, int(x.device.index), places))
+    index = index_of(x)
+    if index is not None:
+        keep(_SERVED, _key(x, request), Served(plan, index, places))
 
 
 def remember_as(x: Any, request: tuple[Any, ...], known: tuple[Any, ...]) -> None:
@@ -89,6 +108,6 @@ def remember_as(x: Any, request: tuple[Any, ...], known: tuple[Any, ...]) -> Non
 
 def can_remember(x: Any, request: tuple[Any, ...]) -> bool:
     """Whether `remember` may be called: a non-empty CUDA tensor and a request of exact types."""
-    if torch.compiler.is_compiling() or not _eligible(x) or not x.numel():
+    if torch.compiler.is_compiling() or not _eligible(x) or index_of(x) is None or not x.numel():
         return False
     return all(isinstance(part, str | tuple | None) for part in request)

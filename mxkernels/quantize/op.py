@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from mxkernels import arch
-from mxkernels.quantize import shapes
+from mxkernels.quantize import again, shapes
 from mxkernels.quantize.configs import BOTH, TRITON
 from mxkernels.quantize.cuda import launch_both_cuda, launch_cuda, plan_both_cuda, plan_cuda
 from mxkernels.quantize.cuda_configs import BOTH as BOTH_CUDA
@@ -146,20 +146,26 @@ def _empty(
 @functools.lru_cache(4096)
 def _places(
     shape: torch.Size, recipe: str, block: tuple[int, int], payload_order: str, scale_layout: str
-) -> tuple[tuple[int, ...], torch.dtype, tuple[int, ...]]:
-    """Strides and dtype of the payload and the shape of the scales, remembered."""
+) -> tuple[again.Place, again.Place]:
+    """Shape, strides and dtype of payload and scales, remembered."""
+    stored = shapes.stored_shape(shape, block, payload_order, scale_layout)
     strides = shapes.payload_strides(shape, payload_order)
-    return strides, ELEMENTS[recipe], shapes.stored_shape(shape, block, payload_order, scale_layout)
+    payload = tuple(shape), strides, ELEMENTS[recipe]
+    return payload, (stored, shapes.payload_strides(stored, "row"), torch.float8_e8m0fnu)
 
 
 def _allocated(
     x: torch.Tensor, recipe: str, block: tuple[int, int], payload_order: str, scale_layout: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """What `_empty` gives, for sizes that are numbers."""
-    shape, device = x.shape, x.device
-    strides, element, stored = _places(shape, recipe, block, payload_order, scale_layout)
-    payload = torch.empty_strided(shape, strides, dtype=element, device=device)
-    return payload, torch.empty(stored, dtype=torch.float8_e8m0fnu, device=device)
+    device = x.device
+    payload, scale = _places(x.shape, recipe, block, payload_order, scale_layout)
+    if x.is_cuda and device.index == again.current_device():
+        return again.allocate(*payload), again.allocate(*scale)
+    return (
+        torch.empty_strided(*payload[:2], dtype=payload[2], device=device),
+        torch.empty_strided(*scale[:2], dtype=scale[2], device=device),
+    )
 
 
 Four = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
