@@ -1,4 +1,4 @@
-"""What this machine can run: Triton, numpy, a C++ compiler, the capability of a GPU."""
+"""What this machine can run: Triton, cuda.core, a C++ compiler, the capability of a GPU."""
 
 import functools
 import importlib.util
@@ -52,6 +52,25 @@ def triton_missing(*, interpret: bool) -> str | None:
 
 
 @functools.cache
+def cuda_missing(kind: str) -> str | None:
+    """One line that names what the CUDA kernels lack for a device of this kind, or None."""
+    if kind != "cuda":
+        return f"device {kind!r}: the CUDA kernels take tensors on a CUDA device only"
+    if torch.version.hip:
+        return "this torch is built for AMD GPUs: the CUDA kernels need NVIDIA's"
+    if not installed("cuda") or not installed("cuda.core"):
+        return "cuda.core is not installed: pip install 'mxref[cuda]'"
+    from cuda.bindings import nvrtc
+
+    try:
+        nvrtc.nvrtcVersion()
+    except Exception as error:  # a library that is not found: each version has its own error
+        line = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return f"NVRTC cannot be loaded ({line[:120]}): pip install 'mxref[cuda]'"
+    return None
+
+
+@functools.cache
 def compiler_missing(kind: str) -> str | None:
     """One line that names what torch.compile lacks on a device of this kind, or None."""
     if kind != "cpu":
@@ -60,6 +79,19 @@ def compiler_missing(kind: str) -> str | None:
     if any(shutil.which(each) for each in (named, "g++", "clang++", "c++") if each):
         return None
     return "torch.compile on the CPU needs a C++ compiler: no g++, clang++ or c++ on PATH, no CXX"
+
+
+UE8M0 = (100, 103, 120)
+"""Capabilities whose own target (sm_100a) has cvt.rp.ue8m0x2.f32."""
+
+
+def ue8m0_missing(device: torch.device) -> str | None:
+    """One line that says which GPUs have cvt.rp.ue8m0x2.f32 where `device` is none, or None."""
+    needed = "cvt.rp.ue8m0x2.f32 needs a CUDA GPU of " + ", ".join(f"sm_{n}" for n in UE8M0)
+    if device.type != "cuda" or torch.version.hip or not torch.cuda.is_available():
+        return f"device {str(device)!r}: {needed}"
+    found = capability(cuda_index(device))
+    return None if found in UE8M0 else f"sm_{found} GPU: {needed}"
 
 
 def device_missing(device: torch.device, min_arch: int) -> str | None:

@@ -14,12 +14,12 @@ DTYPES = tuple(getattr(torch, row.torch_dtype) for row in INPUTS.values())
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """`value`, if it is one of these strings; TypeError or ValueError otherwise."""
+    if isinstance(value, str) and value in allowed:
+        return value
     expected = ", ".join(map(repr, allowed))
     if not isinstance(value, str):
         raise TypeError(f"{name}={value!r}: expected one of {expected}, got {type(value).__name__}")
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r}: expected one of {expected}")
-    return value
+    raise ValueError(f"{name}={value!r}: expected one of {expected}")
 
 
 def block_pair(block: object) -> tuple[int, int]:
@@ -35,17 +35,17 @@ def block_pair(block: object) -> tuple[int, int]:
 
 def source(x: object, block: tuple[int, int]) -> torch.Tensor:
     """`x`, if it is a tensor that can be quantized in such blocks; TypeError or ValueError."""
+    least = 1 if block[0] == 1 else 2
+    if isinstance(x, torch.Tensor) and x.layout == torch.strided and x.dtype in DTYPES:
+        if x.dim() >= least:
+            return x
+        raise ValueError(f"x has shape {tuple(x.shape)}: block={block} needs rank {least} or more")
     expected = ", ".join(map(str, DTYPES))
     if not isinstance(x, torch.Tensor):
         raise TypeError(f"x={x!r}: expected a tensor, got {type(x).__name__}")
     if x.layout != torch.strided:
         raise TypeError(f"x has layout {x.layout}: expected torch.strided")
-    if x.dtype not in DTYPES:
-        raise TypeError(f"x has dtype {x.dtype}: expected one of {expected}")
-    least = 1 if block[0] == 1 else 2
-    if x.dim() < least:
-        raise ValueError(f"x has shape {tuple(x.shape)}: block={block} needs rank {least} or more")
-    return x
+    raise TypeError(f"x has dtype {x.dtype}: expected one of {expected}")
 
 
 def recipe_name(recipe: object) -> str:

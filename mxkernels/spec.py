@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -59,6 +60,22 @@ class KernelSpec:
         if self.choices is None:
             return self.configs
         return self.choices(block, payload_order, scale_layout, input_order)
+
+    def automatic(self, device: torch.device | str = "cuda") -> tuple[str, ...]:
+        """The variants for which backend="auto" takes this kernel on a CUDA device, in words."""
+        from mxkernels import registry
+
+        if self.op == "quantize":
+            variants = product(self.blocks, self.payload_orders, self.scale_layouts)
+        elif self.op == "quantize_both":
+            variants = product(self.scale_layouts, repeat=2)
+        else:
+            return ()
+        return tuple(
+            " ".join(map(str, variant))
+            for variant in variants
+            if registry.chosen_backend(self.op, variant, device) == self.backend
+        )
 
     def require(
         self, recipe: str, block: tuple[int, int], payload_order: str, scale_layout: str

@@ -1,12 +1,12 @@
 """The Triton kernel that quantizes both ways from one read."""
 # ruff: noqa: N803 - constexpr arguments are capitals.
 
-import torch
 import triton
 import triton.language as tl
 
+from mxkernels.quantize.canonical import Both
 from mxkernels.quantize.configs import BOTH, TileConfig
-from mxkernels.quantize.plan import BITS, DTYPES, Plan, default, run
+from mxkernels.quantize.plan import DTYPES, Launch, Plan, default
 from mxkernels.quantize.shapes import SWIZZLE
 
 from ..device import (  # noqa: TID252
@@ -127,19 +127,12 @@ def quantize_both(
     )  # fmt: skip
 
 
-def launch(
-    x: torch.Tensor,
-    buffers: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor],
-    rule: str,
-    layouts: tuple[str, str],
-    config: TileConfig | None = None,
-) -> None:
-    """Quantize matrices of stride-1 columns both ways into payload, scale, payload, scale."""
+def prepare(case: Both, rule: str, config: TileConfig | None = None) -> Launch:
+    """The launch that quantizes matrices both ways into payload, scale, payload, scale."""
+    x, buffers, layouts = case
     config = config or default(x, BOTH)
     plan = Plan(x, buffers[2], config, padded=SWIZZLE in layouts)
     arguments = (
-        x.view(BITS[x.dtype]),
-        *buffers,
         *plan.sizes,
         buffers[1].numel() // len(x),
         buffers[3].numel() // len(x),
@@ -149,4 +142,4 @@ def launch(
         *layouts,
         *plan.constants,
     )
-    run(quantize_both, plan, arguments, x.device)
+    return Launch(quantize_both[plan.grid], arguments, plan.warps, x.device)

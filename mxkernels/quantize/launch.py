@@ -1,28 +1,60 @@
 """From a tensor and buffers to a kernel: the case, the kernel that serves it, the copy of Triton.
 
-Buffers are dense uint8 memory of the right size, written in the order of payload and layout; their
-own shape and strides are not looked at. What only the machine knows is asked here.
+Buffers are dense memory of bytes of the right size, written in the order of payload and layout;
+their own shape and strides are not looked at. What only the machine knows is asked here.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import ModuleType
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 
 from mxkernels.loader import interpreting, kernels
-from mxkernels.quantize.canonical import Both, both, canonical
+from mxkernels.quantize.canonical import both, canonical
 from mxkernels.quantize.configs import FlatConfig, TileConfig
+from mxkernels.quantize.plan import Launch
+from mxkernels.quantize.plans import Buffers, planned
+
+_PLANS: dict[tuple[Any, ...], Launch] = {}
 
 
-@contextmanager
-def _module(name: str, device: torch.device) -> Iterator[ModuleType]:
-    """The compiled kernels for a GPU; for a CPU tensor the interpreted ones, one thread in."""
-    if device.type == "cpu":
-        with interpreting():
-            yield kernels(name, interpret=True)
-    else:
-        yield kernels(name, interpret=False)
+def _alone(device: torch.device) -> AbstractContextManager[None]:
+    """The interpreter runs for one thread at a time."""
+    return interpreting() if device.type == "cpu" else nullcontext()
+
+
+def _module(name: str, device: torch.device) -> Any:
+    """The compiled kernels for a GPU; the interpreted ones for a CPU tensor."""
+    return kernels(name, interpret=device.type == "cpu")
+
+
+def plan_triton(
+    x: torch.Tensor,
+    buffers: Buffers,
+    recipe: str,
+    block: tuple[int, int],
+    payload_order: str,
+    scale_layout: str,
+    config: FlatConfig | TileConfig | None = None,
+) -> tuple[Launch, torch.Tensor]:
+    """The launch of a request, and x or the copy of it that the launch is for."""
+
+    def make() -> tuple[Launch, torch.Tensor]:
+        case = canonical(x, block, payload_order, scale_layout)
+        if not (case.flat if config is None else isinstance(config, FlatConfig)):
+            module = _module("quantize.tiled", x.device)
+            return module.prepare(case, buffers, recipe, config), case.x
+        if not case.along:
+            raise ValueError(
+                f"config={config!r}: expected a TileConfig for block={block}, "
+                f"payload_order={payload_order!r}, scale_layout={scale_layout!r}"
+            )
+        rows = case.x[0] if case.flat else case.x.contiguous().flatten(0, 1)
+        module = _module("quantize.triton", x.device)
+        return module.prepare(rows, buffers[1], recipe, config), rows
+
+    request = (recipe, block, payload_order, scale_layout, config)
+    return planned(_PLANS, x, buffers, request, make)
 
 
 def launch_triton(
@@ -39,22 +71,30 @@ def launch_triton(
 
     A FlatConfig asks for the kernel without tiles, which serves blocks that follow one another.
     """
-    if not x.numel():
-        return
-    case = canonical(x, block, payload_order, scale_layout)
-    flat = case.flat if config is None else isinstance(config, FlatConfig)
-    if not flat:
-        with _module("quantize.tiled", x.device) as module:
-            module.launch(case, payload, scale, recipe, config)
-        return
-    if not case.along:
-        raise ValueError(
-            f"config={config!r}: expected a TileConfig for block={block}, "
-            f"payload_order={payload_order!r}, scale_layout={scale_layout!r}"
-        )
-    rows = case.x[0] if case.flat else case.x.contiguous().flatten(0, 1)
-    with _module("quantize.triton", x.device) as module:
-        module.launch(rows, payload, scale, recipe, config)
+    if x.numel():
+        buffers = payload, scale
+        with _alone(x.device):
+            plan, source = plan_triton(
+                x, buffers, recipe, block, payload_order, scale_layout, config
+            )
+            plan.start(source, buffers)
+
+
+def plan_both(
+    x: torch.Tensor,
+    buffers: Buffers,
+    recipe: str,
+    layouts: tuple[str, str],
+    config: TileConfig | None = None,
+) -> tuple[Launch, torch.Tensor]:
+    """The same of both directions."""
+
+    def make() -> tuple[Launch, torch.Tensor]:
+        case = both(x, buffers, layouts)
+        launch = _module("quantize.both", x.device).prepare(case, recipe, config)
+        return launch._replace(swapped=case.buffers[0] is not buffers[0]), case.x
+
+    return planned(_PLANS, x, buffers, (recipe, layouts, config), make)
 
 
 def launch_both(
@@ -65,8 +105,7 @@ def launch_both(
     config: TileConfig | None = None,
 ) -> None:
     """Write payload and stored scales of both directions: (1, 32) row, then (32, 1) col."""
-    if not x.numel():
-        return
-    case: Both = both(x, buffers, layouts)
-    with _module("quantize.both", x.device) as module:
-        module.launch(case.x, case.buffers, recipe, case.layouts, config)
+    if x.numel():
+        with _alone(x.device):
+            plan, source = plan_both(x, buffers, recipe, layouts, config)
+            plan.start(source, buffers)

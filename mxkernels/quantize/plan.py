@@ -1,11 +1,12 @@
-"""What a launch over tiles knows of a tensor: grid, sizes, which masks and widths are needed."""
+"""What a Triton launch knows of a tensor: grid, sizes, which masks and widths are needed."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from mxkernels import arch
 from mxkernels.quantize.configs import Family, TileConfig, tile_interpreted
+from mxkernels.quantize.plans import Buffers
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 BITS = {torch.bfloat16: torch.int16, torch.float16: torch.int16, torch.float32: torch.int32}
@@ -55,10 +56,25 @@ def default(x: torch.Tensor, meant: Family) -> TileConfig:
     return meant.default(x.numel(), x.itemsize if arch.hardware_e4m3(x.device) else 4)
 
 
-def run(kernel: Any, plan: Plan, arguments: tuple[Any, ...], device: torch.device) -> None:
-    """Launch on the device of the tensors, which need not be the current one."""
-    if device.type == "cpu" or device.index == torch.cuda.current_device():
-        kernel[plan.grid](*arguments, num_warps=plan.warps)
-    else:
-        with torch.cuda.device(device):
-            kernel[plan.grid](*arguments, num_warps=plan.warps)
+class Launch(NamedTuple):
+    """A kernel with its grid, and its arguments after the tensors.
+
+    `swapped`: of both directions, the kernel takes the buffers of columns first.
+    """
+
+    kernel: Any
+    arguments: tuple[Any, ...]
+    warps: int
+    device: torch.device
+    swapped: bool = False
+
+    def start(self, x: torch.Tensor, buffers: Buffers) -> None:
+        """Launch on tensors that lie as those the launch was made for."""
+        tensors = [buffer.view(torch.uint8) for buffer in buffers]
+        if self.swapped:
+            tensors = tensors[2:] + tensors[:2]
+        if self.device.type == "cpu" or self.device.index == torch.cuda.current_device():
+            self.kernel(x.view(BITS[x.dtype]), *tensors, *self.arguments, num_warps=self.warps)
+        else:
+            with torch.cuda.device(self.device):
+                self.start(x, buffers)

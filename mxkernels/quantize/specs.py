@@ -1,13 +1,13 @@
 """The KernelSpecs of quantize and quantize_both."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
 import torch
 
 from mxkernels import arguments
-from mxkernels.quantize import configs, op
+from mxkernels.quantize import again, configs, cuda_configs, op
 from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS
 from mxkernels.spec import KernelSpec
 from mxref import Quantized
@@ -23,6 +23,10 @@ def _quantize(
     scale_layout: str = "plain",
     config: Hashable | None = None,
 ) -> Quantized:
+    request = (backend, recipe, block, payload_order, scale_layout, config)
+    outputs = again.served(x, request)
+    if outputs is not None:
+        return Quantized(*outputs)
     pair = arguments.block_pair(block)
     arguments.orders(payload_order, scale_layout)
     x = arguments.source(x, pair)
@@ -30,7 +34,12 @@ def _quantize(
     spec = _find("quantize", backend)
     spec.require(name, pair, payload_order, scale_layout)
     index = _config_index(config, spec)
-    outputs = op.quantize(x.detach(), backend, name, pair, payload_order, scale_layout, index)
+    asked = name, pair, payload_order, scale_layout
+    outputs = op.quantize(x.detach(), backend, *asked, index)
+    if backend in op.PLANS and again.can_remember(x, request):
+        plan, source = op.PLANS[backend](x, outputs, *asked, config)
+        if source is x:
+            again.remember(x, request, plan, outputs)
     return Quantized(*outputs)
 
 
@@ -41,14 +50,22 @@ def _quantize_both(
     scale_layout: object = "plain",
     config: Hashable | None = None,
 ) -> tuple[Quantized, Quantized]:
-    layouts = arguments.layout_pair(scale_layout)
-    x = arguments.source(x, (32, 1))
-    name = arguments.recipe_name(recipe)
-    spec = _find("quantize_both", backend)
-    spec.require(name, (1, 32), "row", layouts[0])
-    spec.require(name, (32, 1), "col", layouts[1])
-    index = _config_index(config, spec)
-    a, b, c, d = op.quantize_both(x.detach(), backend, name, *layouts, index)
+    request = (backend, recipe, scale_layout, config)
+    outputs = again.served(x, request)
+    if outputs is None:
+        layouts = arguments.layout_pair(scale_layout)
+        x = arguments.source(x, (32, 1))
+        name = arguments.recipe_name(recipe)
+        spec = _find("quantize_both", backend)
+        spec.require(name, (1, 32), "row", layouts[0])
+        spec.require(name, (32, 1), "col", layouts[1])
+        index = _config_index(config, spec)
+        outputs = op.quantize_both(x.detach(), backend, name, *layouts, index)
+        if backend in op.BOTH_PLANS and again.can_remember(x, request):
+            plan, source = op.BOTH_PLANS[backend](x, outputs, name, layouts, config)
+            if source is x:
+                again.remember(x, request, plan, outputs)
+    a, b, c, d = outputs
     return Quantized(a, b), Quantized(c, d)
 
 
@@ -64,31 +81,34 @@ def _config_index(config: Hashable | None, spec: KernelSpec) -> int:
 
 
 def _spec(name: str, backend: str, **rest: Any) -> KernelSpec:
-    return KernelSpec(
-        name=f"{name}_{backend}",
-        op=name,
-        backend=backend,
-        recipes=("floor", "rceil", "ceil", "even"),
-        dtypes=tuple(getattr(torch, row.torch_dtype) for row in INPUTS.values()),
-        min_arch=op.MIN_ARCH,
-        **rest,
-    )
+    usual: dict[str, Any] = {
+        "recipes": ("floor", "rceil", "ceil", "even"),
+        "dtypes": tuple(getattr(torch, row.torch_dtype) for row in INPUTS.values()),
+        "min_arch": op.MIN_ARCH,
+    }
+    return KernelSpec(name=f"{name}_{backend}", op=name, backend=backend, **usual | rest)
 
 
-SPECS: tuple[KernelSpec, ...] = (
-    _spec(
+def _full(backend: str, choices: Callable[..., tuple[Hashable, ...]], **rest: Any) -> KernelSpec:
+    """A quantizer of every block, order and layout."""
+    return _spec(
         "quantize",
-        "triton",
+        backend,
         blocks=BLOCKS,
         payload_orders=PAYLOAD_ORDERS,
         scale_layouts=SCALE_LAYOUTS,
         input_orders=("n", "t"),
         ranks=(1, 2, 3, 4),
-        configs=op.CONFIGS["triton"],
-        call=partial(_quantize, "triton"),
-        launch=op.launch_triton,
-        choices=configs.choices,
-    ),
+        configs=op.CONFIGS[backend],
+        call=partial(_quantize, backend),
+        launch=op.LAUNCHES[backend],
+        choices=choices,
+        **rest,
+    )
+
+
+SPECS: tuple[KernelSpec, ...] = (
+    _full("triton", configs.choices),
     _spec(
         "quantize",
         "compile",
@@ -100,6 +120,9 @@ SPECS: tuple[KernelSpec, ...] = (
         configs=(),
         call=partial(_quantize, "compile"),
     ),
+    _full("cuda", cuda_configs.choices),
+    _full("triton_ue8m0", configs.choices, recipes=("rceil",), min_arch=100),
+    _full("cuda_ue8m0", cuda_configs.choices, recipes=("rceil",), min_arch=100),
     _spec(
         "quantize_both",
         "triton",
@@ -108,7 +131,18 @@ SPECS: tuple[KernelSpec, ...] = (
         scale_layouts=SCALE_LAYOUTS,
         input_orders=("n", "t"),
         ranks=(2, 3, 4),
-        configs=configs.BOTH.configs,
+        configs=op.BOTH_CONFIGS["triton"],
         call=partial(_quantize_both, "triton"),
+    ),
+    _spec(
+        "quantize_both",
+        "cuda",
+        blocks=((1, 32), (32, 1)),
+        payload_orders=PAYLOAD_ORDERS,
+        scale_layouts=SCALE_LAYOUTS,
+        input_orders=("n", "t"),
+        ranks=(2, 3, 4),
+        configs=op.BOTH_CONFIGS["cuda"],
+        call=partial(_quantize_both, "cuda"),
     ),
 )

@@ -1,13 +1,13 @@
 """The Triton kernels that take a tile a program: payload in the order of x, and transposed."""
 # ruff: noqa: N803 - constexpr arguments are capitals.
 
-import torch
 import triton
 import triton.language as tl
 
 from mxkernels.quantize.canonical import Case
 from mxkernels.quantize.configs import TileConfig, family
-from mxkernels.quantize.plan import BITS, DTYPES, Plan, default, run
+from mxkernels.quantize.plan import DTYPES, Launch, Plan, default
+from mxkernels.quantize.plans import Buffers
 from mxkernels.quantize.shapes import SWIZZLE
 
 from ..device import (  # noqa: TID252
@@ -170,21 +170,13 @@ def quantize_turned(
     )
 
 
-def launch(
-    case: Case,
-    payload: torch.Tensor,
-    scale: torch.Tensor,
-    rule: str,
-    config: TileConfig | None = None,
-) -> None:
-    """Quantize the matrices of a case into two dense uint8 buffers."""
+def prepare(case: Case, buffers: Buffers, rule: str, config: TileConfig | None = None) -> Launch:
+    """The launch that quantizes the matrices of a case into two dense buffers."""
     x, block = case.x, case.block
+    payload, scale = buffers
     config = config or default(x, family(block, turned=case.turned))
     plan = Plan(x, payload if case.turned else None, config, padded=case.scale_layout == SWIZZLE)
     arguments = (
-        x.view(BITS[x.dtype]),
-        payload,
-        scale,
         *plan.sizes,
         scale.numel() // len(x),
         *plan.tiles,
@@ -195,4 +187,5 @@ def launch(
         case.contract,
         *plan.constants,
     )
-    run(quantize_turned if case.turned else quantize_tile, plan, arguments, x.device)
+    kernel = quantize_turned if case.turned else quantize_tile
+    return Launch(kernel[plan.grid], arguments, plan.warps, x.device)

@@ -12,6 +12,7 @@ import triton.language as tl
 
 from mxkernels import arch
 from mxkernels.quantize.configs import FlatConfig, flat_default
+from mxkernels.quantize.plan import DTYPES, Launch
 
 from ..device import (  # noqa: TID252
     largest,
@@ -21,9 +22,6 @@ from ..device import (  # noqa: TID252
     scaled_payload,
     to_float32,
 )
-
-DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
-BITS = {torch.bfloat16: torch.int16, torch.float16: torch.int16, torch.float32: torch.int32}
 
 
 @triton.jit(do_not_specialize=["n_blocks", "row_blocks"])
@@ -74,17 +72,12 @@ def quantize_1x32(
     tl.store(scale_ptr + first + rows, byte.to(tl.uint8), mask=inside)
 
 
-def launch(
-    rows: torch.Tensor,
-    payload: torch.Tensor,
-    scale: torch.Tensor,
-    rule: str,
-    config: FlatConfig | None = None,
-) -> None:
-    """Quantize a matrix whose last stride is 1 into two contiguous uint8 buffers."""
+def prepare(
+    rows: torch.Tensor, scale: torch.Tensor, rule: str, config: FlatConfig | None = None
+) -> Launch:
+    """The launch that quantizes a matrix whose last stride is 1 into two contiguous buffers."""
     n_blocks = scale.numel()
-    interpret = rows.device.type == "cpu"
-    config = config or flat_default(n_blocks, interpret=interpret)
+    config = config or flat_default(n_blocks, interpret=rows.device.type == "cpu")
     columns, row_stride = rows.shape[1], rows.stride(0)
     if columns % 32:
         layout = "ragged"
@@ -94,9 +87,6 @@ def launch(
         # Nothing of the rows is left to the kernel: constants keep it from being compiled anew.
         layout, columns, row_stride = "flat", 32, 32
     arguments = (
-        rows.view(BITS[rows.dtype]),
-        payload,
-        scale,
         n_blocks,
         (columns + 31) // 32,
         columns,
@@ -109,8 +99,4 @@ def launch(
         config.vector,
     )
     grid = (triton.cdiv(n_blocks, config.blocks),)
-    if interpret or rows.device.index == torch.cuda.current_device():
-        quantize_1x32[grid](*arguments, num_warps=config.warps)
-    else:
-        with torch.cuda.device(rows.device):
-            quantize_1x32[grid](*arguments, num_warps=config.warps)
+    return Launch(quantize_1x32[grid], arguments, config.warps, rows.device)

@@ -3,6 +3,7 @@
 import os
 import platform
 from importlib import metadata
+from typing import Any
 
 import torch
 
@@ -11,7 +12,7 @@ from mxref.cli import screen
 from mxref.cli.errors import WrongCallError
 from mxref.cli.subjects import registered
 
-_PACKAGES = ("torch", "triton", "numpy", "hypothesis", "safetensors", "typer", "rich")
+_PACKAGES = ("torch", "triton", "numpy", "cuda-core", "hypothesis", "safetensors", "typer", "rich")
 
 
 def env() -> None:
@@ -71,7 +72,14 @@ def kernels() -> list[tuple[str, str]]:
         return [("kernels", "none is registered: no entry point in the group mxref.targets")]
     kinds = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
     return [
-        (f"{spec.name} on {kind}", spec.missing(kind) or "can run")
+        (f"{spec.name} on {kind}", spec.missing(kind) or _can_run(spec, kind))
         for spec in found
         for kind in kinds
     ]
+
+
+def _can_run(spec: Any, kind: str) -> str:
+    """That it can run, and for how many variants it is what backend="auto" takes."""
+    automatic = getattr(spec, "automatic", None)
+    count = len(automatic(kind)) if automatic and kind == "cuda" else 0
+    return f"can run; auto takes it for {count} variants" if count else "can run"

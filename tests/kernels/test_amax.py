@@ -9,10 +9,11 @@ import pytest
 import torch
 
 import mxref
-from mxkernels.registry import find
+from mxkernels.registry import KERNELS, find
 from tests.kernels.guarded import Way
 
 SPEC = find("quantize", "triton")
+SPECS = [spec for spec in KERNELS if spec.op == "quantize" and spec.configs]
 INFINITY = 0x7F800000
 CHUNK = 1 << 25
 BLOCKS = [(1, 32), (32, 1), (32, 32)]
@@ -84,10 +85,12 @@ def edges_for(recipe, device):
     return thresholds(recipe).to(torch.int32).to(device)
 
 
-@pytest.fixture(autouse=True)
-def runs(device):
-    if SPEC.missing(device):
-        pytest.skip(SPEC.missing(device))
+@pytest.fixture(autouse=True, params=SPECS, ids=lambda spec: spec.name)
+def runs(request, device, monkeypatch):
+    """Each test once for every spec that takes all blocks, which is SPEC."""
+    if request.param.missing(device):
+        pytest.skip(request.param.missing(device))
+    monkeypatch.setitem(globals(), "SPEC", request.param)
 
 
 def test_the_thresholds_are_those_of_the_rules():

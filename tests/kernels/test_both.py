@@ -8,7 +8,7 @@ import torch
 import mxkernels
 from mxkernels.quantize import op
 from mxkernels.quantize.shapes import SCALE_LAYOUTS
-from mxkernels.registry import find
+from mxkernels.registry import KERNELS, find
 from tests.kernels.guarded import (
     POISONS,
     GuardedBuffer,
@@ -24,13 +24,22 @@ from tests.kernels.pairwise import pairwise
 SPEC = find("quantize_both", "triton")
 LAYOUTS = list(product(SCALE_LAYOUTS, repeat=2))
 SHAPES = ((256, 128), (33, 70), (130, 140), (2, 40, 96), (2, 2, 33, 31), (1, 200), (3, 0, 64))
-ROWS = pairwise(LAYOUTS, (None, *SPEC.configs), SHAPES, STRIDES, SPEC.recipes, SPEC.dtypes, (0, 3))
+SPECS = [spec for spec in KERNELS if spec.op == "quantize_both"]
+SLOTS = range(1 + max(len(spec.configs) for spec in SPECS))
+ROWS = pairwise(LAYOUTS, SLOTS, SHAPES, STRIDES, SPEC.recipes, SPEC.dtypes, (0, 3))
 
 
-@pytest.fixture(autouse=True)
-def runs(device):
-    if SPEC.missing(device):
-        pytest.skip(SPEC.missing(device))
+@pytest.fixture(autouse=True, params=SPECS, ids=lambda spec: spec.name)
+def runs(request, device, monkeypatch):
+    """Each test once for every spec, which is SPEC."""
+    if request.param.missing(device):
+        pytest.skip(request.param.missing(device))
+    monkeypatch.setitem(globals(), "SPEC", request.param)
+
+
+def configured(slot):
+    """The configuration in a slot, the default one in the first and in those past the end."""
+    return (None, *SPEC.configs)[slot] if slot <= len(SPEC.configs) else None
 
 
 def both_expected(x, recipe, layouts):
@@ -43,27 +52,26 @@ def assert_both(result, wanted):
         assert_bytes(bytes_of(part), bytes_wanted)
 
 
-@pytest.mark.parametrize(
-    ("layouts", "config", "shape", "strides", "recipe", "dtype", "offset"), ROWS
-)
-def test_both_equal_two_calls(device, layouts, config, shape, strides, recipe, dtype, offset):
+@pytest.mark.parametrize(("layouts", "slot", "shape", "strides", "recipe", "dtype", "offset"), ROWS)
+def test_both_equal_two_calls(device, layouts, slot, shape, strides, recipe, dtype, offset):
     x = strided(shape, strides, offset, lambda n: filled(n, "poisoned", dtype, n).to(device))
-    result = SPEC.call(x, recipe, layouts, config)
+    result = SPEC.call(x, recipe, layouts, configured(slot))
     wanted = both_expected(x, recipe, layouts)
     assert_both(result, wanted)
     assert lies_in_order(result[0].payload, Way())
     assert lies_in_order(result[1].payload, Way(payload_order="col"))
 
 
-@pytest.mark.parametrize("config", [None, *SPEC.configs])
+@pytest.mark.parametrize("slot", SLOTS)
 @pytest.mark.parametrize("shape", [(130, 140), (128, 128)])
-def test_both_write_all_of_their_buffers_and_nothing_else(device, config, shape):
+def test_both_write_all_of_their_buffers_and_nothing_else(device, slot, shape):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(3)).to(device)
     layouts = ("swizzle_32_4_4", "plain_t")
     (a, b), (c, d) = both_expected(x, "rceil", layouts)
     for poison in POISONS:
         buffers = [GuardedBuffer(part.shape, poison, device) for part in (a, b, c.mT, d)]
-        op.launch_both(x, tuple(each.inner for each in buffers), "rceil", layouts, config)
+        launch = op.BOTH_LAUNCHES[SPEC.backend]
+        launch(x, tuple(each.inner for each in buffers), "rceil", layouts, configured(slot))
         for buffer in buffers:
             buffer.assert_guards()
         first, second, third, fourth = (each.inner.cpu() for each in buffers)
@@ -73,7 +81,7 @@ def test_both_write_all_of_their_buffers_and_nothing_else(device, config, shape)
 
 def test_one_layout_serves_both(device):
     x = torch.randn(40, 70, generator=torch.Generator().manual_seed(4)).to(device)
-    for backend in ("auto", "reference", "triton"):
+    for backend in ("auto", "reference", SPEC.backend):
         for given, layouts in (
             ({}, ("plain", "plain")),
             ({"scale_layout": "swizzle_32_4_4"}, ("swizzle_32_4_4",) * 2),
@@ -86,7 +94,7 @@ def test_one_layout_serves_both(device):
 def test_both_pass_opcheck_and_their_fakes_have_the_real_strides(device):
     x = torch.linspace(-3, 500, 5 * 50, device=device).view(5, 50)
     for view in (x, x.mT, x.view(5, 5, 10)):
-        arguments = (view, "triton", "rceil", "plain", "swizzle_32_4_4")
+        arguments = (view, SPEC.backend, "rceil", "plain", "swizzle_32_4_4")
         assert set(torch.library.opcheck(op.quantize_both, arguments).values()) == {"SUCCESS"}
         fakes = op._fake_both(view.to("meta"), *arguments[1:])
         for fake, real in zip(fakes, op.quantize_both(*arguments), strict=True):
@@ -97,8 +105,10 @@ def test_both_pass_opcheck_and_their_fakes_have_the_real_strides(device):
             )
 
 
-@pytest.mark.parametrize("backend", ["triton", "reference"])
-def test_both_compile_to_one_graph(device, backend):
+@pytest.mark.parametrize("own", [True, False])
+def test_both_compile_to_one_graph(device, own):
+    backend = SPEC.backend if own else "reference"
+
     @torch.compile(fullgraph=True)
     def doubled(x):
         return mxkernels.quantize_both(x * 2, backend=backend, scale_layout=("plain", "plain_t"))
@@ -120,7 +130,7 @@ def test_a_variant_names_a_way_and_how_its_input_lies(device, name):
         block=variant.block,
         payload_order=variant.payload_order,
         scale_layout=variant.scale_layout,
-        backend="triton",
+        backend=SPEC.backend,
     )
     assert_bytes(bytes_of(result), expected(x, "rceil", way))
     strides = (64 * 96, 1, 64) if variant.payload_order == "col" else (64 * 96, 96, 1)

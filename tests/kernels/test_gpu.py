@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-import mxkernels
 from mxkernels.registry import find
 from tests.kernels.guarded import DIM0, Way, assert_bytes, bytes_of, expected
 
@@ -20,10 +19,16 @@ by_way = pytest.mark.parametrize("way", WAYS, ids=str)
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture(autouse=True)
-def needs_cuda():
+@pytest.fixture(autouse=True, params=["triton", "cuda"])
+def needs_cuda(request, monkeypatch):
+    """Each test once for every back end with kernels of its own: SPEC and BOTH are its specs."""
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device")
+    for name, operation in (("SPEC", "quantize"), ("BOTH", "quantize_both")):
+        spec = find(operation, request.param)
+        if spec.missing("cuda"):
+            pytest.skip(spec.missing("cuda"))
+        monkeypatch.setitem(globals(), name, spec)
 
 
 def example(*shape):
@@ -161,8 +166,6 @@ def test_more_rows_than_an_int32_offset_inside_a_tile():
     rows = (1 << 24) + 32
     x = example(32, 48).repeat(rows // 32, 1)
     way = Way((32, 1), "col", "plain_t")
-    payload, scale = mxkernels.quantize(
-        x, block=(32, 1), payload_order="col", scale_layout="plain_t", backend="triton"
-    )
+    payload, scale = SPEC.call(x, "rceil", *way)
     wanted = expected(x[:32], "rceil", way)
     assert_bytes(bytes_of((payload[-32:], scale[:, -1:])), wanted)

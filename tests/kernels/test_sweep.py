@@ -21,7 +21,6 @@ from tests.kernels.inputs import FILLS, STRIDES, bit_dtype, filled, strided
 from tests.kernels.pairwise import pairwise
 
 SPECS = [spec for spec in KERNELS if spec.op == "quantize"]
-TRITON = SPECS[0]
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 
 SIZES = st.sampled_from([64, 33, 32, 31, 65, 96, 127, 128, 1, 2, 129, 160, 256, 0])
@@ -78,33 +77,46 @@ def test_every_shape_in_every_memory_order(kernel, device, dtype, shape, strides
 
 
 SHAPES = ((256, 128), (33, 70), (130, 140), (2, 40, 96), (2, 2, 33, 31), (1, 200), (3, 0, 64))
-SLOTS = range(1 + max(len(TRITON.configs_for(*way)) for way in ways_of(TRITON)))
-ROWS = pairwise(
-    ways_of(TRITON),
-    SLOTS,
-    SHAPES,
-    STRIDES[:4],
-    TRITON.recipes,
-    TRITON.dtypes,
-    ("thresholds", "random bits", "one binade"),
-    (0, 3),
-)
+CONFIGURED = [spec for spec in SPECS if spec.configs]
+
+
+def rows_of(spec):
+    """Every way with every configuration meant for it, with every shape, with every recipe, ..."""
+    rows = pairwise(
+        ways_of(spec),
+        range(1 + max(len(spec.configs_for(*way)) for way in ways_of(spec))),
+        SHAPES,
+        STRIDES[:4],
+        spec.recipes,
+        spec.dtypes,
+        ("thresholds", "random bits", "one binade"),
+        (0, 3),
+    )
+    return [(spec, *row) for row in rows]
+
+
+ROWS = [row for spec in CONFIGURED for row in rows_of(spec)]
 
 
 def ident(value):
+    if hasattr(value, "backend"):
+        return value.backend
     return DTYPES.get(value, "x".join(map(str, value)) if type(value) is tuple else str(value))
 
 
 @pytest.mark.parametrize(
-    ("way", "slot", "shape", "strides", "recipe", "dtype", "fill", "offset"), ROWS, ids=ident
+    ("spec", "way", "slot", "shape", "strides", "recipe", "dtype", "fill", "offset"),
+    ROWS,
+    ids=ident,
 )
-def test_every_two_choices_together(device, way, slot, shape, strides, recipe, dtype, fill, offset):
-    """Every way with every configuration meant for it, with every shape, with every recipe, ..."""
-    if TRITON.missing(device):
-        pytest.skip(TRITON.missing(device))
+def test_every_two_choices_together(
+    device, spec, way, slot, shape, strides, recipe, dtype, fill, offset
+):
+    if spec.missing(device):
+        pytest.skip(spec.missing(device))
     x = strided(shape, strides, offset, lambda n: filled(n, fill, dtype, n).to(device))
-    configs = configs_for(TRITON, x, way)
-    check(TRITON, x, recipe, way, configs[slot] if slot < len(configs) else None, POISONS[:1])
+    configs = configs_for(spec, x, way)
+    check(spec, x, recipe, way, configs[slot] if slot < len(configs) else None, POISONS[:1])
 
 
 def test_a_view_with_the_negative_bit_is_read_as_its_values(kernel, device):
@@ -116,17 +128,18 @@ def test_a_view_with_the_negative_bit_is_read_as_its_values(kernel, device):
         assert_bytes(bytes_of(kernel.call(view, "rceil", *way)), expected(-x, "rceil", way))
 
 
-@pytest.mark.parametrize("way", [DIM0, *ways_of(TRITON)[3::4]], ids=str)
-def test_rows_may_lie_far_apart(device, way):
+@pytest.mark.parametrize("spec", CONFIGURED, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("way", [DIM0, *ways_of(CONFIGURED[0])[3::4]], ids=str)
+def test_rows_may_lie_far_apart(device, spec, way):
     """An offset inside a tile does not fit int32; the memory between the rows is not touched."""
-    if TRITON.missing(device):
-        pytest.skip(TRITON.missing(device))
+    if spec.missing(device):
+        pytest.skip(spec.missing(device))
     stride = (1 << 24) + 16
     x = torch.empty(130 * stride, dtype=torch.bfloat16, device=device)
     x = x.as_strided((130, 70), (stride, 1))
     x.copy_(filled(130 * 70, "one binade", torch.bfloat16, 7).view(130, 70))
-    for config in configs_for(TRITON, x, way)[:2]:
-        assert_bytes(bytes_of(TRITON.call(x, "rceil", *way, config)), expected(x, "rceil", way))
+    for config in configs_for(spec, x, way)[:2]:
+        assert_bytes(bytes_of(spec.call(x, "rceil", *way, config)), expected(x, "rceil", way))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)

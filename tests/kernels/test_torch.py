@@ -7,7 +7,7 @@ import torch
 
 import mxkernels
 from mxkernels.quantize import op, shapes
-from mxkernels.registry import KERNELS
+from mxkernels.registry import KERNELS, find
 from tests.kernels.guarded import DIM0, Way, assert_bytes, bytes_of, expected, ways_of
 
 SPECS = [spec for spec in KERNELS if spec.op == "quantize"]
@@ -65,6 +65,10 @@ def test_compiled_fullgraph_keeps_bytes_and_strides_of_every_order(device, way):
 
 @pytest.mark.parametrize("backend", ["auto", *(spec.backend for spec in SPECS)])
 def test_compiled_fullgraph_equals_eager(backend, device):
+    lacking = backend != "auto" and find("quantize", backend).missing(device)
+    if lacking:
+        pytest.skip(lacking)
+
     @torch.compile(fullgraph=True)
     def doubled(x):
         return mxkernels.quantize(x * 2, "floor", backend=backend)
@@ -121,11 +125,25 @@ def test_two_runs_are_equal(kernel, device):
     assert_bytes(bytes_of(call(kernel, x)), bytes_of(call(kernel, x)))
 
 
-def test_every_configuration_takes_several_programs(device):
-    kernel = SPECS[0]
-    if kernel.missing(device):
-        pytest.skip(kernel.missing(device))
-    x = torch.randn(200, 200, generator=torch.Generator().manual_seed(2)).to(torch.bfloat16)
+TILED = [spec for spec in SPECS if spec.configs]
+tiled = pytest.mark.parametrize("spec", TILED, ids=lambda spec: spec.name)
+
+
+def elements_of(config):
+    """How many elements one program or thread block takes at least."""
+    if hasattr(config, "tile"):
+        return config.tile[0] * config.tile[1]
+    if hasattr(config, "chunks"):
+        return 32 * config.warps * config.chunks * 8
+    return 32 * config.blocks if hasattr(config, "blocks") else config.rows * config.columns
+
+
+@tiled
+def test_every_configuration_takes_several_programs(device, spec):
+    if spec.missing(device):
+        pytest.skip(spec.missing(device))
+    side = 200 if spec.backend == "triton" else 416
+    x = torch.randn(side, side, generator=torch.Generator().manual_seed(2)).to(torch.bfloat16)
     met = set()
     for way in (
         DIM0,
@@ -134,22 +152,21 @@ def test_every_configuration_takes_several_programs(device):
         Way((1, 32), "row", "plain_t"),
         Way((1, 32), "col", "plain"),
     ):
-        for config in kernel.configs_for(*way):
+        for config in spec.configs_for(*way):
             met.add(config)
-            result = kernel.call(x.to(device), "rceil", *way, config)
+            result = spec.call(x.to(device), "rceil", *way, config)
             assert_bytes(bytes_of(result), expected(x, "rceil", way))
-            size = 32 * config.blocks if hasattr(config, "blocks") else config.rows * config.columns
-            assert x.numel() > 2 * size, f"{config} is not exercised"
-    assert met == set(kernel.configs)
+            assert x.numel() > 2 * elements_of(config), f"{config} is not exercised"
+    assert met == set(spec.configs)
 
 
-def test_a_configuration_for_other_blocks_is_refused(device):
-    kernel = SPECS[0]
-    if kernel.missing(device):
-        pytest.skip(kernel.missing(device))
-    flat = kernel.configs_for(*DIM0)[0]
-    with pytest.raises(ValueError, match=r"config=FlatConfig.*TileConfig.*block="):
-        kernel.call(torch.ones(64, 64, device=device), "rceil", (32, 1), "row", "plain", flat)
+@tiled
+def test_a_configuration_for_other_blocks_is_refused(device, spec):
+    if spec.missing(device):
+        pytest.skip(spec.missing(device))
+    flat = spec.configs_for(*DIM0)[0]
+    with pytest.raises(ValueError, match=r"config=\w*Flat.*Tile.*block="):
+        spec.call(torch.ones(64, 64, device=device), "rceil", (32, 1), "row", "plain", flat)
 
 
 @pytest.mark.parametrize("order", shapes.PAYLOAD_ORDERS)
