@@ -41,8 +41,8 @@ def grouped_mm(
     config = CastConfig(dim0, dim1, recipe, matmul)
     backend = resolve(matmul, x.device, w.shape[1], w.shape[2])
     layout = find(backend).weight_layout
-    cast.require(config, x.device.type, ("plain", "plain"))
-    cast.require(config, x.device.type, (layout, layout))
+    cast.require(config, x.device, ("plain", "plain"))
+    cast.require(config, x.device, (layout, layout))
     rows, w_kept = cast_for(w, config, (layout, layout), turned=need_x)
     x_kept, ends = None, offs.new_empty(0)
     if need_w:

@@ -28,9 +28,9 @@ class CastConfig:
 
     >>> CastConfig(dim1="reference").resolve("cpu")
     CastConfig(dim0='reference', dim1='reference', recipe='rceil', matmul='auto')
-    >>> CastConfig(dim1="tritn")
+    >>> CastConfig(dim1="tritn")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: dim1='tritn': expected one of 'auto', 'triton', 'cuda', 'compile', 'reference'
+    ValueError: dim1='tritn': expected one of 'auto', 'triton', 'cuda', ... 'compile', 'reference'
     """
 
     dim0: str = "auto"
@@ -51,22 +51,24 @@ class CastConfig:
         """The fields, as ops take them."""
         return self.dim0, self.dim1, self.recipe, self.matmul
 
-    def kernel(self, dimension: str, device_type: str) -> str:
-        """The cast kernel of "dim0" or "dim1" on a kind of device, "auto" looked up.
+    def kernel(self, dimension: str, device: torch.device | str) -> str:
+        """The cast kernel of "dim0" or "dim1" on a device, "auto" looked up.
 
-        >>> CastConfig().kernel("dim0", "cuda")
-        'triton'
+        >>> CastConfig().kernel("dim0", "cpu")
+        'reference'
         """
         name: str = getattr(self, dimension)
         if name != "auto":
             return name
-        return registry.WINNERS["quantize"] if device_type == "cuda" else "reference"
+        return registry.chosen_backend("quantize", (*DIMENSIONS[dimension], "plain"), device)
 
-    def one_read(self, device_type: str) -> bool:
-        """Whether both directions are cast from one read of their input."""
-        first, second = (self.kernel(name, device_type) for name in DIMENSIONS)
+    def one_read(self, device: torch.device | str) -> str | None:
+        """The kernel that casts both directions from one read of their input, None without one."""
+        name = self.dim0 if self.dim0 == self.dim1 else None
+        if name == "auto":
+            name = registry.chosen_backend("quantize_both", ("plain", "plain"), device)
         built = {spec.backend for spec in registry.KERNELS if spec.op == "quantize_both"}
-        return first == second and first in built
+        return name if name in built else None
 
     def resolve(self, device: torch.device | str) -> "CastConfig":
         """This configuration with every cast by its name; raises for what cannot run on `device`.
@@ -74,7 +76,7 @@ class CastConfig:
         "auto" stays for `matmul`: its back end depends on the shapes, and `describe` shows it.
         """
         where = torch.device(device)
-        named = {name: self.kernel(name, where.type) for name in DIMENSIONS}
+        named = {name: self.kernel(name, where) for name in DIMENSIONS}
         for dimension, name in named.items():
             if name == "reference":
                 continue
@@ -101,7 +103,8 @@ class CastConfig:
         """
         where = torch.device(device)
         found = self.resolve(where)
-        both = ", both from one read" if self.one_read(where.type) else ""
+        single = self.one_read(where)
+        both = f", both from one read by {single}" if single else ""
         lines = [
             f"{name}: {getattr(found, name)}, blocks {block}, recipe {self.recipe}{both}"
             for name, (block, _) in DIMENSIONS.items()

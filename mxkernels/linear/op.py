@@ -77,7 +77,7 @@ def linear(
     chosen = backends(matmul, x.device, x.shape[0], *weight.shape)
     forward, dgrad, wgrad = (cast.layout_for(name) for name in chosen)
     for layouts in ((forward, dgrad), (dgrad, wgrad)):
-        cast.require(config, x.device.type, layouts)
+        cast.require(config, x.device, layouts)
     weight_rows, weight_kept = cast_for(weight, config, (forward, dgrad), turned=need_x)
     x_rows, x_kept = cast_for(x, config, (forward, wgrad), turned=need_weight)
     y = product(x_rows, weight_rows, chosen[0], x.dtype)
