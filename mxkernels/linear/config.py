@@ -76,7 +76,8 @@ class CastConfig:
         "auto" stays for `matmul`: its back end depends on the shapes, and `describe` shows it.
         """
         where = torch.device(device)
-        named = {name: self.kernel(name, where) for name in DIMENSIONS}
+        single = self.one_read(where)
+        named = {name: single or self.kernel(name, where) for name in DIMENSIONS}
         for dimension, name in named.items():
             if name == "reference":
                 continue

@@ -12,7 +12,7 @@ BACKENDS: tuple[Backend, ...] = (scaled_mm.BACKEND, decode.BACKEND, dequantize.B
 
 NAMES = ("auto", *(backend.name for backend in BACKENDS))
 
-FEW_TOKENS = ((90, 64),)
+FEW_TOKENS = ((90, 16),)
 """The least compute capability, and the most rows of a for which "triton" is taken from there on.
 
 No entry: never. The decode is bound by reading b, dequantize-then-matmul reads it once, writes it
