@@ -37,16 +37,19 @@ PROGRAMS = 264
 def default(tokens: int, columns: int, blocks: int) -> DecodeConfig:
     """A GPU's: the depth is cut until there are enough programs, each with 16 blocks or more.
 
-    32 rows of b and two warps were the fastest of ten configurations for 1 to 64 tokens on an H200.
+    32 rows of b and two warps were the fastest of ten configurations for 1 to 64 tokens on an H200;
+    with more than 16 tokens they spill on sm_80, and `auto` takes no decode.
 
     >>> default(16, 8192, 256).parts, default(16, 65536, 256).parts
     (2, 1)
     """
-    tiles = -(-columns // 32) * -(-tokens // 64)
+    few = tokens <= 16
+    rows = 32 if few else 64
+    tiles = -(-columns // rows) * -(-tokens // 64)
     parts = 1
     while tiles * parts < PROGRAMS and blocks // (2 * parts) >= 16:
         parts *= 2
-    return DecodeConfig(32, parts, 4, 2, 4)
+    return DecodeConfig(rows, parts, 4, 2, 4) if few else DecodeConfig(rows, parts, 2, 8, 4)
 
 
 def interpreted(tokens: int, columns: int, blocks: int) -> DecodeConfig:
