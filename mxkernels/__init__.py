@@ -86,9 +86,9 @@ def quantize(
         pair = arguments.block_pair(block)
         arguments.orders(payload_order, scale_layout)
         x = arguments.source(x, pair)
-        if backend == "auto":
+        if backend == "auto" and not torch.compiler.is_compiling():
             backend = chosen_backend("quantize", (pair, payload_order, scale_layout), x.device)
-    if backend != "reference":
+    if backend not in ("auto", "reference"):
         spec = registry.find("quantize", backend)
         result = spec.call(x, recipe, block, payload_order, scale_layout)
         if asked == "auto":
@@ -96,9 +96,9 @@ def quantize(
         return result
     if not torch.compiler.is_compiling():
         return reference.quantize(x, recipe, pair, payload_order, scale_layout)
-    # One opaque node: inductor's C++ cannot view float8_e8m0fnu.
+    # One opaque node: inductor's C++ cannot view float8_e8m0fnu, and auto is decided when it runs.
     name = arguments.recipe_name(recipe)
-    return Quantized(*op.quantize(x.detach(), "reference", name, pair, payload_order, scale_layout))
+    return Quantized(*op.quantize(x.detach(), backend, name, pair, payload_order, scale_layout))
 
 
 def quantize_both(
@@ -130,9 +130,9 @@ def quantize_both(
     asked = arguments.one_of("backend", backend, registry.BACKENDS)
     layouts = arguments.layout_pair(scale_layout)
     x = arguments.source(x, (32, 1))
-    if backend == "auto":
+    if backend == "auto" and not torch.compiler.is_compiling():
         backend = chosen_backend("quantize_both", layouts, x.device)
-    if backend != "reference":
+    if backend not in ("auto", "reference"):
         result = registry.find("quantize_both", backend).call(x, recipe, scale_layout)
         if asked == "auto":
             again.remember_as(x, (asked, *request), (backend, *request))
@@ -140,5 +140,5 @@ def quantize_both(
     if not torch.compiler.is_compiling():
         return reference.quantize_both(x, recipe, layouts)
     name = arguments.recipe_name(recipe)
-    a, b, c, d = op.quantize_both(x.detach(), "reference", name, *layouts)
+    a, b, c, d = op.quantize_both(x.detach(), backend, name, *layouts)
     return Quantized(a, b), Quantized(c, d)

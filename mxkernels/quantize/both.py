@@ -142,4 +142,4 @@ def prepare(case: Both, rule: str, config: TileConfig | None = None) -> Launch:
         *layouts,
         *plan.constants,
     )
-    return Launch(quantize_both[plan.grid], arguments, plan.warps, x.device)
+    return Launch(quantize_both, plan.grid, arguments, plan.warps, x.device)

@@ -166,7 +166,8 @@ def plan_of(
             return _flat(x, recipe, config or cuda_configs.FLAT[0])
         config = None
     meant = cuda_configs.family(block, turned=case.turned)
-    config = config or cuda_configs.default(meant, x.numel())
+    hardware = hardware_cast(x.device)
+    config = config or cuda_configs.default(meant, x.numel(), hardware=hardware)
     macros = (
         ("MX_BLOCK", BLOCKS[block]),
         ("MX_TURNED", int(case.turned)),

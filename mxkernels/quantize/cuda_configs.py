@@ -106,11 +106,17 @@ def family(block: tuple[int, int], *, turned: bool) -> tuple[CudaTile, ...]:
     """The configurations meant for these blocks of an input whose columns have stride 1."""
     if turned:
         return TURNED
-    return ALONG if block[0] == 1 else ACROSS
+    # fp16 in blocks of (32, 32) spills with 32 rows in a thread.
+    return ALONG if block[0] == 1 else ACROSS[block[1] > 1 :]
 
 
-def default(meant: tuple[CudaTile, ...], numel: int) -> CudaTile:
-    """The configuration taken when the caller names none."""
+def default(meant: tuple[CudaTile, ...], numel: int, *, hardware: bool = True) -> CudaTile:
+    """The configuration taken when the caller names none; `hardware`: it casts to e4m3 itself.
+
+    Rounding in integers leaves no registers for 32 rows in a thread.
+    """
+    if not hardware:
+        meant = tuple(each for each in meant if each.rows < 32)
     return meant[-1] if numel <= SMALL else meant[0]
 
 

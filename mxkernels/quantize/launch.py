@@ -91,8 +91,9 @@ def plan_both(
 
     def make() -> tuple[Launch, torch.Tensor]:
         case = both(x, buffers, layouts)
-        launch = _module("quantize.both", x.device).prepare(case, recipe, config)
-        return launch._replace(swapped=case.buffers[0] is not buffers[0]), case.x
+        launch: Launch = _module("quantize.both", x.device).prepare(case, recipe, config)
+        launch.swapped = case.buffers[0] is not buffers[0]
+        return launch, case.x
 
     return planned(_PLANS, x, buffers, (recipe, layouts, config), make)
 

@@ -91,6 +91,14 @@ def _require(backend: str, device: torch.device) -> None:
         _READY.add((backend, device))
 
 
+@functools.cache
+def _chosen(operation: str, variant: tuple[Any, ...], device: torch.device) -> str:
+    """What "auto" means, asked when a graph runs: nothing of the machine is traced."""
+    from mxkernels.registry import chosen_backend  # registry imports this module
+
+    return chosen_backend(operation, variant, device)
+
+
 def _quantize(
     x: torch.Tensor,
     backend: str,
@@ -105,6 +113,8 @@ def _quantize(
     A thin layer: arguments are checked by `mxkernels.quantize` and `KernelSpec.call`.
     """
     pair = (block[0], block[1])
+    if backend == "auto":
+        backend = _chosen("quantize", (pair, payload_order, scale_layout), x.device)
     if backend == "reference":
         from mxkernels import reference
 
@@ -180,6 +190,8 @@ def _quantize_both(
     config: int = -1,
 ) -> Four:
     """Payload and scale in blocks (1, 32), row; payload and scale in blocks (32, 1), col."""
+    if backend == "auto":
+        backend = _chosen("quantize_both", (row_layout, column_layout), x.device)
     if backend == "reference":
         from mxkernels import reference
 

@@ -1,6 +1,7 @@
 """What a Triton launch knows of a tensor: grid, sizes, which masks and widths are needed."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -56,25 +57,37 @@ def default(x: torch.Tensor, meant: Family) -> TileConfig:
     return meant.default(x.numel(), x.itemsize if arch.hardware_e4m3(x.device) else 4)
 
 
-class Launch(NamedTuple):
-    """A kernel with its grid, and its arguments after the tensors.
+@dataclass(slots=True)
+class Launch:
+    """A kernel, its grid, and its arguments after the tensors.
 
-    `swapped`: of both directions, the kernel takes the buffers of columns first.
+    `swapped`: of both directions, the kernel takes the buffers of columns first. `compiled` is what
+    Triton launched the first time: all that its choice depends on (integers, alignment, dtypes,
+    device) is the same each time, so it need not be found anew.
     """
 
     kernel: Any
+    grid: tuple[int]
     arguments: tuple[Any, ...]
     warps: int
     device: torch.device
     swapped: bool = False
+    compiled: Any = None
 
     def start(self, x: torch.Tensor, buffers: Buffers) -> None:
         """Launch on tensors that lie as those the launch was made for."""
+        if self.device.type == "cuda" and self.device.index != torch.cuda.current_device():
+            with torch.cuda.device(self.device):
+                self.start(x, buffers)
+            return
         tensors = [buffer.view(torch.uint8) for buffer in buffers]
         if self.swapped:
             tensors = tensors[2:] + tensors[:2]
-        if self.device.type == "cpu" or self.device.index == torch.cuda.current_device():
-            self.kernel(x.view(BITS[x.dtype]), *tensors, *self.arguments, num_warps=self.warps)
+        bits = x.view(BITS[x.dtype])
+        if self.compiled is None:
+            # The interpreter returns None.
+            launched = self.kernel[self.grid](bits, *tensors, *self.arguments, num_warps=self.warps)
+            # A compiled kernel takes three sizes of a grid.
+            self.compiled = launched and launched[(*self.grid, 1, 1)]
         else:
-            with torch.cuda.device(self.device):
-                self.start(x, buffers)
+            self.compiled(bits, *tensors, *self.arguments)

@@ -188,4 +188,4 @@ def prepare(case: Case, buffers: Buffers, rule: str, config: TileConfig | None =
         *plan.constants,
     )
     kernel = quantize_turned if case.turned else quantize_tile
-    return Launch(kernel[plan.grid], arguments, plan.warps, x.device)
+    return Launch(kernel, plan.grid, arguments, plan.warps, x.device)

@@ -99,4 +99,4 @@ def prepare(
         config.vector,
     )
     grid = (triton.cdiv(n_blocks, config.blocks),)
-    return Launch(quantize_1x32[grid], arguments, config.warps, rows.device)
+    return Launch(quantize_1x32, grid, arguments, config.warps, rows.device)

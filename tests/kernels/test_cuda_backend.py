@@ -11,6 +11,7 @@ import mxkernels
 from mxkernels import arch, cubins, registry
 from mxkernels.quantize import cuda
 from mxkernels.registry import KERNELS, chosen_backend
+from tests.kernels.cuda_host import on_cpu  # noqa: F401
 from tests.kernels.guarded import DIM0, assert_bytes, bytes_of, expected
 
 needs_nvrtc = pytest.mark.skipif(
@@ -99,6 +100,41 @@ def test_a_cpu_tensor_is_refused_by_name():
     for call in (mxkernels.quantize, mxkernels.quantize_both):
         with pytest.raises(RuntimeError, match=r"backend='cuda' cannot run here: device 'cpu'"):
             call(torch.ones(2, 64), backend="cuda")
+
+
+@pytest.mark.parametrize("backend", ["triton_ue8m0", "cuda_ue8m0"])
+def test_the_scale_instruction_is_refused_where_no_gpu_has_it(monkeypatch, backend):
+    with pytest.raises(RuntimeError, match=r"device 'cpu': .*needs a CUDA GPU of sm_100, sm_103"):
+        mxkernels.quantize(torch.ones(2, 64), backend=backend)
+    with pytest.raises(NotImplementedError, match="recipe='floor' is not built"):
+        mxkernels.quantize(torch.ones(2, 64), "floor", backend=backend)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(arch, "cuda_missing", lambda kind: None)
+    monkeypatch.setattr(arch, "triton_missing", lambda interpret: None)
+    spec = registry.find("quantize", backend)
+    for capability in (90, 110, 121):
+        monkeypatch.setattr(arch, "capability", lambda index, found=capability: found)
+        assert spec.missing("cuda:0").startswith(f"sm_{capability} GPU: cvt.rp.ue8m0x2.f32 needs")
+    for capability in arch.UE8M0:
+        monkeypatch.setattr(arch, "capability", lambda index, found=capability: found)
+        assert spec.missing("cuda:0") is None
+
+
+def test_the_scale_instruction_is_a_macro_of_the_same_kernels(on_cpu, monkeypatch):  # noqa: F811
+    asked, kernel = [], cubins.kernel
+
+    def seen(file, name, macros, device):
+        asked.append(dict(macros).get("MX_UE8M0_CVT", 0))
+        return kernel(file, name, macros, device)
+
+    monkeypatch.setattr(cubins, "kernel", seen)
+    x = torch.linspace(-3, 500, 64 * 64).view(64, 64).to(torch.bfloat16)
+    wanted = expected(x, "rceil", DIM0)
+    for backend in ("cuda", "cuda_ue8m0"):
+        payload, scale = (torch.empty_like(part) for part in wanted)
+        registry.find("quantize", backend).launch(x, payload, scale, "rceil")
+        assert_bytes((payload, scale), wanted)
+    assert asked == [0, 1]
 
 
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch):

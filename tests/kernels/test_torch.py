@@ -180,3 +180,21 @@ def test_reference_fakes_equal_reference_results(shape, block, layout, order):
     for fake, part in zip(fakes, real, strict=True):
         assert fake.shape == part.shape
         assert fake.stride() == part.stride()
+
+
+def test_auto_is_decided_when_a_compiled_graph_runs(device, monkeypatch):
+    """Which back end is the winner here must not be traced: it imports and asks drivers."""
+    asked = []
+
+    def chosen(operation, variant, on):
+        asked.append((operation, torch.compiler.is_compiling()))
+        return "reference"
+
+    monkeypatch.setattr(op, "_chosen", chosen)
+    x = torch.linspace(-3, 500, 6 * 64, device=device).view(6, 64)
+    result = torch.compile(mxkernels.quantize, fullgraph=True)(x)
+    assert_bytes(bytes_of(result), expected(x, "rceil"))
+    first, second = torch.compile(mxkernels.quantize_both, fullgraph=True)(x)
+    assert_bytes(bytes_of(first), expected(x, "rceil"))
+    assert_bytes(bytes_of(second), expected(x, "rceil", Way((32, 1), "col", "plain")))
+    assert asked == [("quantize", False), ("quantize_both", False)]
