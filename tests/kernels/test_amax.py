@@ -134,7 +134,6 @@ def test_amax_in_a_row(device, recipe, block):
 
 @pytest.mark.gpu
 @pytest.mark.exhaustive
-@pytest.mark.xdist_group("large")
 @pytest.mark.parametrize("block", BLOCKS[:2], ids=str)
 def test_every_amax(recipe, block):
     edges = edges_for(recipe, "cuda")
@@ -144,7 +143,6 @@ def test_every_amax(recipe, block):
 
 @pytest.mark.gpu
 @pytest.mark.exhaustive
-@pytest.mark.xdist_group("large")
 @pytest.mark.parametrize("exponent", [0, 1, 7, 8, 9, 127, 253, 254])
 def test_every_mantissa_of_tiles(recipe, exponent):
     """Binades with both clamps and, at 0, all subnormals."""
