@@ -1,8 +1,8 @@
 """Recipe x way x dtype x shape x strides x storage offset x configuration, byte for byte."""
 
-import hypothesis.strategies as st
 import time
 
+import hypothesis.strategies as st
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
