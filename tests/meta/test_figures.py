@@ -73,6 +73,45 @@ def test_dequantize_and_swizzle_figures():
         assert f"{row['variant']}: {row['median_us']:.1f} us, {row['share']:.3f}" in text
 
 
+def test_the_figures_of_the_decode():
+    text = (ROOT / "mxkernels" / "matmul" / "README.md").read_text()
+    rows = result("h200-matmul")["rows"]
+    plain = {r["size"]: r["us"] for r in rows if r.get("backend") == "dequantize"}
+    fast = [r for r in rows if r.get("config", "").startswith("DecodeConfig(columns=32, parts=2,")]
+    assert [row["size"] for row in fast] == [1, 4, 16, 32, 64]
+    for row in fast:
+        size, us = row["size"], row["us"]
+        assert f"| {size} | {us:.1f} | {plain[size]:.1f} | {row['ratio']:.2f} |" in text
+    auto = next(r for r in rows if r["family"] == "matmul")
+    assert f"{auto['us']:.0f} us, {auto['ratio']:.2f} of the speed" in text
+    assert f"({auto['bf16_us']:.0f} us; target {auto['target']:.2f})" in text
+
+
+def test_the_figures_of_the_training_task():
+    text = (ROOT / "docs" / "training.md").read_text()
+    for name, row in result("h200-training")["summary"].items():
+        loss, accuracy = row["final_loss"], row["accuracy"]
+        cells = [f"{each['mean']:.4f} ± {each['deviation']:.4f}" for each in (loss, accuracy)]
+        assert f"| {name} | {' | '.join(cells)} |" in text
+        assert row.get("within_two_deviations", True)
+
+
+def test_the_rates_of_the_mutants():
+    found = result("mutants")
+    total, counts, held = found["mutants"], found["counts"], found["held_out"]
+    for key, name in (
+        ("full", "`mxref.testing`, level full"),
+        ("smoke", "`mxref.testing`, level smoke"),
+        ("randn_default", "randn and `assert_close`, default tolerances"),
+        ("randn_atol", "randn and `assert_close`, atol=1e-2, rtol=0"),
+    ):
+        share = f"{100 * counts[key] / total:.1f} %"
+        assert f"| {name} | {counts[key]} of {total} | {share} |" in README
+    assert f"names the true cause of {counts['named']} of {total}" in README
+    assert f"{held['counts']['named']} of {held['mutants']} that were written after it" in README
+    assert f"{found['right']} right quantizers" in README
+
+
 HEADLINES = [
     (path, file, table)
     for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "mxkernels").rglob("*.md"))
