@@ -25,7 +25,7 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
 def block_pair(block: object) -> tuple[int, int]:
     """`block` as a pair out of `mxref.formats.BLOCKS`; TypeError or ValueError otherwise."""
     expected = ", ".join(map(str, BLOCKS))
-    if not isinstance(block, tuple | list):
+    if not isinstance(block, (tuple, list)):
         raise TypeError(f"block={block!r}: expected one of {expected}, got {type(block).__name__}")
     for allowed in BLOCKS:
         if tuple(block) == allowed:
@@ -71,7 +71,7 @@ def orders(payload_order: object, scale_layout: object) -> None:
 
 def layout_pair(scale_layout: object) -> tuple[str, str]:
     """One scale layout for both directions, or a pair; TypeError or ValueError otherwise."""
-    pair = scale_layout if isinstance(scale_layout, tuple | list) else (scale_layout, scale_layout)
+    pair = scale_layout if isinstance(scale_layout, (tuple, list)) else (scale_layout, scale_layout)
     if len(pair) != 2:
         raise ValueError(f"scale_layout={scale_layout!r}: expected one name or a pair of names")
     first, second = (one_of("scale_layout", each, SCALE_LAYOUTS) for each in pair)
