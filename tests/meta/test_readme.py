@@ -1,5 +1,6 @@
 """The README tells the truth: its table gives these bytes, its code runs."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -61,7 +62,18 @@ def test_the_code_runs(code):
     exec(compile(code, "README.md", "exec"), namespace)
     for name, value in namespace.items():
         if name.startswith("test_"):
-            value()
+            judged(value)
+
+
+def judged(test):
+    """Run what pytest would collect: each case of a parametrized test."""
+    cases = [case for mark in test.pytestmark for case in mark.args[1]]
+    passed = 0
+    for case in cases:
+        with contextlib.suppress(pytest.skip.Exception):  # of another level
+            test(*case.values, record_property=lambda name, value: None)
+            passed += 1
+    assert passed > 10
 
 
 def test_both_commands_are_there_as_one_line_each():
