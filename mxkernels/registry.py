@@ -27,18 +27,17 @@ _SM_90 = {90: "cuda"}
 
 WINNERS: dict[str, dict[Variant, dict[int, str]]] = {
     "quantize": {
+        ((1, 32), "row", "plain"): _SM_90,
         ((1, 32), "row", "swizzle_32_4_4"): _SM_90,
         **{((32, 1), "row", layout): _SM_90 for layout in SCALE_LAYOUTS},
-        **{((32, 1), "col", layout): _SM_90 for layout in SCALE_LAYOUTS},
-        **{((32, 32), "col", layout): _SM_90 for layout in SCALE_LAYOUTS},
     },
     "quantize_both": dict.fromkeys(product(SCALE_LAYOUTS, repeat=2), _SM_90),
 }
 """By operation, variant and architecture (90 for sm_90): what was measured faster than USUAL.
 
-On an H200, bf16, 16384 x 16384 and (32, 7168, 2048), both faster. Of the layouts one was timed:
-plain for (32, 1) row and both directions, swizzled for the others; scales are 1/32 of the bytes.
-(1, 32) with plain scales is Triton's by 0.4 %.
+On an H200, bf16, at 16384 x 16384, (8, 8192, 5120) and (32, 7168, 2048): faster at each, by 0.3 to
+1 %, both directions by up to 4 % (results/2026-11-30-h200-kernels.json). plain_t was not timed and
+goes with plain. Of transposed payloads each was the faster one somewhere.
 """
 
 KERNELS: tuple[KernelSpec, ...] = (*QUANTIZE, *DEQUANTIZE, *SWIZZLE)

@@ -17,6 +17,9 @@ import triton.language as tl
 from mxkernels.swizzle.configs import SWIZZLES, SwizzleConfig, interpreted, power_of_two, tiles_of
 from mxkernels.swizzle.shapes import Matrix
 
+# Triton 3.6 never ends compiling more than 256 groups whose ends are known to be aligned.
+SIZES = ["column_units", "row_tiles", "column_tiles", "groups", "size"]
+
 
 @triton.jit
 def total(values, AXIS: tl.constexpr):
@@ -98,7 +101,7 @@ def tile_places(
     return row, row_inside, column, column_inside, place, known
 
 
-@triton.jit(do_not_specialize=["column_units", "row_tiles", "column_tiles", "groups", "size"])
+@triton.jit(do_not_specialize=SIZES, do_not_specialize_on_alignment=["offs_ptr"])
 def encode(
     scale_ptr,
     stored_ptr,
@@ -166,7 +169,7 @@ def encode(
         tl.store(stored_ptr + target, tile, mask=known[:, :, None])
 
 
-@triton.jit(do_not_specialize=["column_units", "row_tiles", "column_tiles", "groups", "size"])
+@triton.jit(do_not_specialize=SIZES, do_not_specialize_on_alignment=["offs_ptr"])
 def decode(
     scale_ptr,
     stored_ptr,
@@ -198,20 +201,9 @@ def decode(
     matrix = (program // across // down).to(tl.int64)
     columns = column_units * UNIT
     row, row_inside, column, column_inside, place, known = tile_places(
-        offs_ptr,
-        rows,
-        columns,
-        row_tile,
-        column_tile,
-        row_tiles,
-        column_tiles,
-        groups,
-        AXIS,
-        WIDTH,
-        GROUPS,
-        ROW_TILES,
-        COLUMN_TILES,
-    )
+        offs_ptr, rows, columns, row_tile, column_tile, row_tiles, column_tiles, groups,
+        AXIS, WIDTH, GROUPS, ROW_TILES, COLUMN_TILES,
+    )  # fmt: skip
     if TAIL:
         known = known & ((place + 1) * (128 * WIDTH) <= size)
     source = (place * (128 * WIDTH))[:, :, None] + tl.arange(0, 128 * WIDTH)[None, None, :]

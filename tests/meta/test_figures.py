@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from mxkernels.bench import headline, records
+from mxkernels.quantize import cuda_configs
+from tests.meta import speed_tables
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "mxkernels" / "bench" / "results"
@@ -27,43 +29,33 @@ def timed(name: str) -> list[dict]:
     ]
 
 
-def speed_rows() -> list[str]:
-    """A line for each variant: share of its limit at the three large shapes."""
-    large = {"16384x16384": [16384] * 2, "8": [8, 8192, 5120], "32": [32, 7168, 2048]}
-    rows = [r for r in timed("h200-quantize") if r["backend"] == "triton"]
-    lines = []
-    for variant in dict.fromkeys(row["variant"] for row in rows):
-        found = {tuple(r["shape"]): r for r in rows if r["variant"] == variant}
-        shares = [f"{found[tuple(shape)]['share']:.3f}" for shape in large.values()]
-        first = found[16384, 16384]
-        cells = (
-            variant,
-            first["limit"],
-            str(first["target"]),
-            f"{first['median_us']:.1f}",
-            *shares,
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def both_row() -> dict:
-    rows = [r for r in timed("h200-tune") if r["family"] == "both"]
-    return min(rows, key=lambda row: row["median_us"])
-
-
-@pytest.mark.parametrize("line", speed_rows())
+@pytest.mark.parametrize("line", list(speed_tables.variants(result("h200-kernels"))))
 def test_the_speed_table_is_the_measured_one(line):
     assert line in SPEED
 
 
-def test_the_default_of_both_directions_is_the_measured_winner():
-    from mxkernels.quantize.configs import BOTH
+@pytest.mark.parametrize("part", ["both_swizzled", "small", "host", "cold"])
+def test_the_other_speeds_are_the_measured_ones(part):
+    assert getattr(speed_tables, part)(result("h200-kernels")) in SPEED
 
-    won = both_row()
-    text = " ".join(f"{k}={v}" for k, v in BOTH.usual._asdict().items())
-    assert won["config"] == text
-    assert f"{won['median_us']:.1f} us, {won['share']:.3f}" in SPEED
+
+def test_both_directions_take_the_measured_winner_of_most_shapes():
+    assert speed_tables.both(result("h200-both")) in SPEED
+    rows = speed_tables.timed(result("h200-both"), ("both",))
+    won = []
+    for shape in speed_tables.LARGE:
+        of = [r for r in rows if tuple(r["shape"]) == shape and r["backend"] == "cuda"]
+        won.append(max(of, key=lambda row: row["share"])["config"])
+    text = " ".join(f"{k}={v}" for k, v in cuda_configs.BOTH[0]._asdict().items())
+    assert won.count(text) >= 2
+
+
+def test_no_variant_is_below_its_target():
+    rows = speed_tables.timed(result("h200-kernels"), ("cast", "cast3d", "both", "dequantize"))
+    rows = [row for row in rows if row["backend"] in speed_tables.OURS]
+    judged = [r for r in rows if r.get("target") and tuple(r["shape"]) in speed_tables.LARGE]
+    assert len(judged) > 60
+    assert all(row["share"] >= row["target"] for row in judged)
 
 
 def test_dequantize_and_swizzle_figures():
@@ -85,6 +77,17 @@ def test_the_figures_of_the_decode():
     auto = next(r for r in rows if r["family"] == "matmul")
     assert f"{auto['us']:.0f} us, {auto['ratio']:.2f} of the speed" in text
     assert f"({auto['bf16_us']:.0f} us; target {auto['target']:.2f})" in text
+
+
+def test_the_figures_of_a_layer():
+    text = (ROOT / "mxkernels" / "linear" / "README.md").read_text()
+    rows = [r for r in result("h200-linear")["rows"] if r["layer"] == "linear"]
+    small, _, eager, compiled = sorted(rows, key=lambda r: (r["size"], r["compiled"]))
+    times = [f"{r[key]:.1f}" for key in ("end_to_end_us", "bf16_us") for r in (eager, compiled)]
+    assert "end to end {} us in eager mode, {} compiled, bf16 {} and {}".format(*times) in text
+    casts = f"{eager['measured_cast_us']:.1f} us, {eager['cast_times_limit']:.2f} times the limit"
+    assert f"{casts} `dual` of {eager['roofline_cast_us']:.1f} us" in text
+    assert f"{small['cast_times_limit']:.2f} at 1024" in text
 
 
 def test_the_figures_of_the_training_task():
@@ -166,11 +169,13 @@ def test_the_figures_of_the_reference():
 
 
 def test_the_elements_compared_on_the_gpu():
-    for recipe in ("floor", "rceil"):
-        content = result(f"h200-verify-{recipe}")
+    for block in ("1x32", "32x1", "32x32"):
+        content = result(f"h200-verify-{block}-rceil")
         assert content["passed"]
         total = sum(r["elements"] for report in content["reports"] for r in report["results"])
-        assert f"{recipe} {total:,}" in README
+        backends = {report["target"] for report in content["reports"]}
+        assert {"quantize_triton", "quantize_cuda"} <= {name.split(" ")[0] for name in backends}
+        assert f"{total:,}" in README
 
 
 def test_the_figures_of_the_checkpoint():

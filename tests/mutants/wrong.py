@@ -264,7 +264,7 @@ PLACES = (
 CALLS = (
     Mutant("input changed", "input_unchanged", "wrote into its input", cleans_input),
     Mutant("writes beside a view", "strides", "wrote into its input", writes_outside),
-    Mutant("payload column-major where row-major is claimed", "payload_order", "",
+    Mutant("payload column-major where row-major is claimed", "payload_order", "strides",
            on_bytes(lambda x, p, s: (p.mT.contiguous().mT, s)), claims={"payload_order": "row"}),
     Mutant("reads storage order", "strides", "strides are ignored", storage_order),
     Mutant("storage offset ignored", "offsets", "storage offset", offset_ignored),
