@@ -76,6 +76,17 @@ def judged(test):
     assert passed > 10
 
 
+def test_who_agrees_with_whom_is_the_page_of_the_dialects():
+    page = (Path(__file__).parents[2] / "docs" / "dialects.md").read_text()
+    table = page.split("## Who agrees")[1].split("## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    rows = [row for row in rows if row[0].split(" ")[0] in mxref.RECIPES]
+    assert len(rows) == len(mxref.RECIPES)
+    for name in list(mxref.RECIPES)[:4]:
+        same = ", ".join(row[0] for row in rows if row[1] == name)
+        assert f"\n| {name} | {same} |\n" in TEXT
+
+
 def test_both_commands_are_there_as_one_line_each():
     commands = [line for line in TEXT.splitlines() if line.startswith("python3 -m venv .venv && ")]
     assert len(commands) == 2
