@@ -78,7 +78,13 @@ def test_control_c_ends_the_process_with_130(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "mxref", "verify", "slow:quantize"]
     child = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # what runs in the background of a shell script ignores the signal, and so would the child
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     end = time.monotonic() + 60
     while not (tmp_path / "started").exists() and time.monotonic() < end:
