@@ -1,5 +1,7 @@
 """`mxref identify`: which dialect a function speaks, or the nearest one and where it departs."""
 
+import multiprocessing
+from multiprocessing.connection import Connection
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +10,7 @@ import mxref
 from mxref.cli import options, screen
 from mxref.cli.errors import WrongCallError, one_line
 from mxref.cli.options import JsonFile
+from mxref.cli.supervisor import exit_name
 from mxref.formats import INPUTS
 from mxref.testing import identify as named
 from mxref.testing import targets
@@ -32,6 +35,10 @@ Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write what was found as JSON.")
 ]
 
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For all calls together.")
+]
+
 
 def identify(
     target: Target,
@@ -40,6 +47,7 @@ def identify(
     contract: Contract = None,
     device: Device = "cpu",
     dtype: Dtypes = None,
+    timeout: Timeout = 300.0,
     json: Json = None,
 ) -> None:
     """Name the dialect of TARGET: exit code 0 every byte is a recipe's, 1 not, 2 wrong call."""
@@ -51,12 +59,41 @@ def identify(
         "dtypes": options.dtypes(dtype) or options.dtypes(tuple(INPUTS)),
     }
     out = JsonFile(json)
-    try:
-        function = targets.load(target)
-    except ValueError as error:
-        raise WrongCallError(one_line(error)) from error
-    found = named(function, **arguments)
+    kind, found = _in_a_child(target, arguments, timeout)
+    if kind == "refused":
+        raise WrongCallError(found)
     screen.plain(str(found))
+    if kind == "ended":
+        raise typer.Exit(1)
     content = {"target": target, "version": mxref.__version__, "spec": mxref.SPEC}
     out.write({**content, **found.as_dict()})
     raise typer.Exit(0 if found.exact else 1)
+
+
+def _in_a_child(target: str, arguments: dict[str, Any], timeout: float) -> tuple[str, Any]:
+    """What `_work` sends, or ("ended", why) where the target ends its process or hangs."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(theirs, target, arguments), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(timeout):
+            return "ended", f"unknown: {target} gave no answer within {timeout:g} s"
+        answer: tuple[str, Any] = ours.recv()
+        return answer
+    except EOFError:
+        process.join()
+        return "ended", f"unknown: {target} ended the process with {exit_name(process.exitcode)}"
+    finally:
+        process.kill()
+        process.join()
+
+
+def _work(connection: Connection, target: str, arguments: dict[str, Any]) -> None:
+    """The child's part: ("found", Identity), or ("refused", one line) for a wrong target."""
+    try:
+        function = targets.load(target)
+        connection.send(("found", named(function, **arguments)))
+    except ValueError as error:
+        connection.send(("refused", one_line(error)))

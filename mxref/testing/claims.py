@@ -80,7 +80,7 @@ class Claims:
             contract=_contract(contract, tile, layout),
             dtypes=_dtypes(dtypes),
             device=_device(device),
-            multiple_of=_integer(multiple_of, "multiple_of", least=1, most=MOST_MULTIPLE),
+            multiple_of=_multiple(multiple_of),
             nan=_one_of(nan, "nan", NAN_POLICIES),
             level=_one_of(level, "level", LEVELS),
             seed=_integer(seed, "seed", least=0),
@@ -169,6 +169,17 @@ def _integer(value: object, name: str, *, least: int, most: int = 1 << 62) -> in
         upper = f" and at most {most}" if most < 1 << 62 else ""
         raise ValueError(f"{name}={value!r}: expected an int of at least {least}{upper}")
     return value
+
+
+def _multiple(value: object) -> int:
+    found = _integer(value, "multiple_of", least=1, most=MOST_MULTIPLE)
+    step = math.lcm(found, 32)
+    if step > MOST_MULTIPLE:
+        raise ValueError(
+            f"multiple_of={found!r}: sizes would be multiples of {step}, its least common multiple "
+            f"with 32: expected at most {MOST_MULTIPLE}"
+        )
+    return found
 
 
 def _dtypes(value: object) -> tuple[torch.dtype, ...]:

@@ -62,3 +62,15 @@ def test_json(tmp_path):
 def test_a_wrong_call_is_one_line_and_exit_2(arguments, parts):
     line = call("identify", *arguments).wrong
     assert all(part in line for part in parts)
+
+
+def test_an_end_of_the_process_and_a_hang_are_one_line(tmp_path, monkeypatch):
+    (tmp_path / "ending.py").write_text(
+        "import os, time\ndef ends(x): os._exit(0)\ndef hangs(x): time.sleep(100)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    outcome = call("identify", "ending:ends", *QUICK)
+    assert outcome.code == 1
+    assert outcome.out == "unknown: ending:ends ended the process with exit code 0\n"
+    outcome = call("identify", "ending:hangs", *QUICK, "--timeout", "5")
+    assert (outcome.code, outcome.out) == (1, "unknown: ending:hangs gave no answer within 5 s\n")

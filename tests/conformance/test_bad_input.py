@@ -96,6 +96,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"device": "meta"}, ValueError, "device='meta'"),
     ({"level": "fast"}, ValueError, "level='fast'.*'smoke', 'full'"),
     ({"multiple_of": 0}, ValueError, "multiple_of=0"),
+    ({"multiple_of": 33}, ValueError, "multiples of 1056"),
     ({"multiple_of": 32.0}, TypeError, "multiple_of=32.0"),
     ({"multiple_of": True}, TypeError, "multiple_of=True"),
     ({"contract": -3}, ValueError, "contract=-3"),
