@@ -147,6 +147,13 @@ def test_the_number_of_threads_does_not_show_in_the_bytes():
     assert torch.equal(actual.scale.view(torch.uint8), expected.scale.view(torch.uint8))
 
 
+def recipes_of(element):
+    """Every recipe with a name, or the same four rules for another element."""
+    if element == "e4m3":
+        return list(mxref.RECIPES)
+    return [mxref.Recipe(element=element, round=r) for r in ("floor", "rceil", "ceil", "even")]
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("element", ["e4m3", "e5m2"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
@@ -155,8 +162,7 @@ def test_the_device_does_not_show_in_the_bytes(dtype, element):
     bits = torch.randint(-(1 << 31), 1 << 31, (1 << 10, 1 << 10)).to(integer)
     x = bits.view(dtype)
     for block in BLOCKS:
-        for round_ in mxref.RECIPES:
-            recipe = mxref.Recipe(element=element, round=round_)
+        for recipe in recipes_of(element):
             host = mxref.quantize(x, recipe, block=block)
             device = mxref.quantize(x.cuda(), recipe, block=block)
             assert device.payload.is_cuda
