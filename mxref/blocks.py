@@ -100,9 +100,7 @@ def quantize(
         piece, codes_index = x[index], scale_index(index, block)
         # a missing element is a zero, but for a maximum that starts from 1 it is not there at all
         missing = float("nan") if recipe.nan_scale == "dropped_from_1" else 0.0
-        values = tiled(piece, block, missing).to(
-            torch.float32, copy=True, memory_format=torch.contiguous_format
-        )
+        values = casting.widened(tiled(piece, block, missing))
         amax = _amax(values, block, recipe)
         if given is None:
             byte = scale_bytes(amax, recipe, _INPUT_DTYPES[x.dtype])

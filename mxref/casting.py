@@ -18,6 +18,19 @@ from mxref.recipes import Recipe
 _FIELD = FP32.mantissa_bits
 
 
+def widened(tiles: Tensor) -> Tensor:
+    """The tiles in fp32, a new contiguous tensor; NaN keep their sign.
+
+    A GPU's conversion from fp16 makes every NaN positive, and dialects store the sign.
+    """
+    values = tiles.to(torch.float32, copy=True, memory_format=torch.contiguous_format)
+    if tiles.dtype == torch.float16 and not tiles.is_cpu:
+        patterns = values.view(torch.int32)
+        patterns &= MAGNITUDE
+        patterns |= tiles.view(torch.int16).to(torch.int32) & ~MAGNITUDE
+    return values
+
+
 def max_pattern(element: ElementFormat) -> int:
     """The fp32 pattern of the element's largest finite value."""
     fraction = element.max_significand - (1 << element.mantissa_bits)

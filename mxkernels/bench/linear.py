@@ -1,8 +1,9 @@
 """`python -m mxkernels.bench.linear --json F --csv F`: MX layers and matmuls beside bf16's.
 
 Layers: M = K = N, forward and backward, in eager mode and under torch.compile. Roofline gemm is
-6 M N K over the datasheet's dense peak; roofline cast is three times the limit `dual` (cast both
-ways without scales, measured in the same run). Matmuls: what `auto` takes at 8192, and the
+6 M N K over the datasheet's dense peak; roofline cast is what the bytes of the three casts, both
+ways, take at the bandwidth of the limit `dual` (cast both ways without scales), in turns with them
+and apart from the products. Matmuls: what `auto` takes at 8192, and the
 in-kernel decode for 1 to 64 tokens beside dequantize-then-matmul.
 
 No GPU before sm_100 has MX tensor cores: there the products are emulated, bf16 products of

@@ -13,7 +13,7 @@ from torch.nn import functional
 import mxref
 from mxkernels.bench.jobs import Job, Pool, cache_bytes, sets_for
 from mxkernels.linear import CastConfig, cast, mx_linear
-from mxkernels.matmul import op, table
+from mxkernels.matmul import op
 from mxref import Quantized
 
 SAMPLED = 48
@@ -76,10 +76,7 @@ def three_casts(config: CastConfig) -> Callable[[Item], tuple[Any, ...]]:
     """The casts of a layer, nothing else: both directions of each of its three tensors."""
 
     def run(item: Item) -> tuple[Any, ...]:
-        size = item[0].shape[0]
-        backend = table.resolve(config.matmul, item[0].device, size, size, size)
-        layout = cast.layout_for(backend)
-        return tuple(cast.both(part.detach(), config, (layout, layout)) for part in item)
+        return tuple(cast.both(part.detach(), config) for part in item)
 
     return run
 
@@ -121,6 +118,11 @@ def sample(count: int, device: torch.device) -> torch.Tensor:
     return order[:SAMPLED].to(device)
 
 
+def plain_scale(pair: Quantized) -> torch.Tensor:
+    """The scales of a matrix (R, C) that a layer's cast stored, a row of S for each of x."""
+    return mxref.layouts.decode(pair.scale, cast.LAYOUT, shape=tuple(pair.payload.shape))
+
+
 def taken(x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """Rows of a float8 tensor."""
     return x.view(torch.uint8)[rows].view(x.dtype)
@@ -159,7 +161,7 @@ def matmul_pool(m: int, n: int, k: int, device: torch.device) -> Pool:
             torch.randn(rows, k, device=device, generator=generator).to(torch.bfloat16)
             for rows in (m, n)
         ]
-        pairs = [cast.along(value, CastConfig(), "plain") for value in values]
+        pairs = [cast.along(value, CastConfig()) for value in values]
         made.append((*pairs, *values))
     return Pool(made)
 
@@ -177,7 +179,7 @@ def matmul_job(pool: Pool, backend: str, config: int, labels: dict[str, Any]) ->
         result = call(pool.items[0])
         rows, columns = (sample(count, result.device) for count in result.shape)
         left, right = (
-            Quantized(taken(pair.payload, at), taken(pair.scale, at))
+            Quantized(taken(pair.payload, at), taken(plain_scale(pair), at))
             for pair, at in ((a, rows), (b, columns))
         )
         judge(result[rows][:, columns], left, right)

@@ -57,6 +57,12 @@ def ratio(first: float | None, second: float | None, digits: int = 4) -> float |
     return None if first is None or not second else round(first / second, digits)
 
 
+def memory_time(cast: Job, limit: Job | None) -> float | None:
+    """Microseconds the bytes of `cast` take at the bandwidth of the limit; None without one."""
+    least = None if limit is None else median(limit)
+    return None if least is None or limit is None else least * cast.moved / limit.moved
+
+
 @functools.cache
 def compiled_layers(config: CastConfig) -> dict[str, made.Layer]:
     """The layers under torch.compile, each compiled once for all sizes."""
@@ -76,16 +82,17 @@ def layer_rows(
         functions |= {(name, True): layer for name, layer in compiled_layers(config).items()}
     jobs = {key: made.job({"name": key}, pool, made.step(f)) for key, f in functions.items()}
     jobs["gemm", False] = made.job({}, pool, made.three_products)
-    moved = made.cast_bytes(size)
-    jobs["cast", False] = made.job({}, pool, made.three_casts(config), moved)
+    cast = made.job({}, pool, made.three_casts(config), made.cast_bytes(size))
     for key in (("mx linear", False), ("mx linear", True)):
         if key in jobs:
             made.guarded(jobs[key], lambda key=key: _judge(jobs[key], config.recipe))
     timed = [job for job in jobs.values() if not job.note]
     interleaved(timed, rounds, watch_for(device))
+    # Without products in turns with them, which slow the clock down for what comes next.
     limit = Site((size, size), torch.bfloat16, str(device), "randn").limit("dual")
+    interleaved([job for job in (cast, limit) if job], rounds, watch_for(device))
     return [
-        _layer_row(size, device, config, jobs, key, limit)
+        _layer_row(size, device, config, jobs, key, (cast, limit))
         for key in jobs
         if key[0].startswith("mx")
     ]
@@ -102,14 +109,13 @@ def _layer_row(
     config: CastConfig,
     jobs: dict[tuple[str, bool], Job],
     key: tuple[str, bool],
-    limit: Job | None,
+    casts: tuple[Job, Job | None],
 ) -> dict[str, Any]:
     name, compiled = key
     mx, bf16 = jobs[key], jobs["bf16" + name.removeprefix("mx"), compiled]
     chosen = table.resolve(config.matmul, device, size, size, size)
     flops = peak(device, chosen == "scaled_mm")
-    cast, least = median(jobs["cast", False]), None if limit is None else median(limit)
-    floor = None if least is None else 3 * least
+    cast, floor = median(casts[0]), memory_time(*casts)
     over = ratio(cast, floor)
     return {
         "family": "linear",
@@ -138,10 +144,6 @@ def matmul_rows(size: int, device: torch.device, rounds: int) -> list[dict[str, 
     """What `auto` takes at (size, size) x (size, size), dequantizing included, over bf16 matmul."""
     pool = made.matmul_pool(size, size, size, device)
     chosen = table.resolve("auto", device, size, size, size)
-    if table.find(chosen).scale_layout != "plain":
-        return [
-            {"family": "matmul", "size": size, "backend": chosen, "note": "not built: swizzled"}
-        ]
     bf16 = made.matmul_job(pool, "bf16", -1, {})
     auto = made.matmul_job(pool, chosen, -1, {})
     interleaved([job for job in (bf16, auto) if not job.note], rounds, watch_for(device))

@@ -118,6 +118,8 @@ def _time(plan: Plan, journal: Journal, site: Site, case: Case) -> None:
         site.limit("copy")
     candidates = [job for job in site.candidates if job not in jobs]
     site.candidates = []
+    if plan.graphs and site.small and site.device.type == "cuda":
+        _graphs([job for job in candidates if not job.failed and job is not limit], 5)
     found = [row for job in candidates for row in rows_of(job, None, remark="candidate")]
     found += [row for job in jobs for row in rows_of(job, limit, site.small)]
     if case.family == "both":

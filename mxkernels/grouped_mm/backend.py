@@ -20,12 +20,11 @@ class Backend:
       multiples of 32, none of them empty -> (E, N, K), matrix e being a[:, e] @ b[:, e].mT.
 
     Payloads are float8_e4m3fn and contiguous; scales of matrices are plain, those of b (E, N, K)
-    lie as `weight_layout` says. `missing(device)` says why it cannot run there, or None, and
-    `refuses(n, k)` the same of the sizes that do not depend on the groups.
+    swizzled, as the quantizer of 3-D weights wrote them. `missing(device)` says why it cannot run
+    there, or None, and `refuses(n, k)` the same of the sizes that do not depend on the groups.
     """
 
     name: str
-    weight_layout: str
     missing: Callable[[torch.device], str | None]
     refuses: Callable[[int, int], str | None]
     rows: Product

@@ -51,4 +51,4 @@ def depth(
         return torch._grouped_mm(values(a, a_scale), values(b, b_scale).mT, offs=ends)
 
 
-BACKEND = Backend("grouped", "plain", missing, refuses, rows, depth)
+BACKEND = Backend("grouped", missing, refuses, rows, depth)

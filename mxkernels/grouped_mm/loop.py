@@ -59,4 +59,4 @@ def depth(
     return torch.stack(found)
 
 
-BACKEND = Backend("loop", "plain", missing, refuses, rows, depth)
+BACKEND = Backend("loop", missing, refuses, rows, depth)

@@ -60,4 +60,4 @@ def depth(
     return torch.stack(parts)
 
 
-BACKEND = Backend("masked", "plain", missing, refuses, rows, depth)
+BACKEND = Backend("masked", missing, refuses, rows, depth)

@@ -15,7 +15,7 @@ import torch
 
 from mxkernels.grouped_mm import products
 from mxkernels.grouped_mm.pad import pad_groups, padded_rows
-from mxkernels.grouped_mm.table import find, resolve
+from mxkernels.grouped_mm.table import resolve
 from mxkernels.linear import cast
 from mxkernels.linear.config import CastConfig
 from mxkernels.linear.op import as_bytes, as_pair, cast_for
@@ -40,10 +40,9 @@ def grouped_mm(
     """The product (T, N), w cast along N, x padded and cast along tokens, the padded ends."""
     config = CastConfig(dim0, dim1, recipe, matmul)
     backend = resolve(matmul, x.device, w.shape[1], w.shape[2])
-    layout = find(backend).weight_layout
-    cast.require(config, x.device, ("plain", "plain"))
-    cast.require(config, x.device, (layout, layout))
-    rows, w_kept = cast_for(w, config, (layout, layout), turned=need_x)
+    for layout in ("plain", cast.LAYOUT):
+        cast.require(config, x.device, layout)
+    rows, w_kept = cast_for(w, config, turned=need_x)
     x_kept, ends = None, offs.new_empty(0)
     if need_w:
         padded, ends = pad_groups(x, offs)
@@ -65,12 +64,11 @@ def _grouped_mm(
     need_w: bool,
 ) -> Six:
     (tokens, k), (experts, n, _) = x.shape, w.shape
-    layout = find(resolve(matmul, x.device, n, k)).weight_layout
     w_kept = x_kept = as_bytes(None, x)
     ends = offs.new_empty(experts if need_w else 0)
     if need_x:
         shape = experts, k, n
-        scale = stored_shape(shape, layout, (1, 32), -1)
+        scale = stored_shape(shape, cast.LAYOUT, (1, 32), -1)
         w_kept = x.new_empty(shape, dtype=torch.uint8), x.new_empty(scale, dtype=torch.uint8)
     if need_w:
         shape = k, padded_rows(tokens, experts)

@@ -9,7 +9,6 @@ import torch
 
 from mxkernels.grouped_mm.backend import Backend
 from mxkernels.matmul.scaled_mm import missing
-from mxkernels.quantize.shapes import SWIZZLE
 from mxkernels.swizzle.op import swizzle_groups
 
 
@@ -45,4 +44,4 @@ def depth(
     return torch._scaled_grouped_mm(a, b.mT, left, right, offs=ends, out_dtype=torch.bfloat16)
 
 
-BACKEND = Backend("scaled_mm", SWIZZLE, missing, refuses, rows, depth)
+BACKEND = Backend("scaled_mm", missing, refuses, rows, depth)

@@ -6,6 +6,7 @@ import torch
 
 from mxkernels import arguments, registry
 from mxkernels.matmul import table
+from mxkernels.quantize.shapes import SWIZZLE
 from mxref.recipes import resolve as resolve_recipe
 
 DIMENSIONS = {"dim0": ((1, 32), "row"), "dim1": ((32, 1), "col")}
@@ -60,13 +61,13 @@ class CastConfig:
         name: str = getattr(self, dimension)
         if name != "auto":
             return name
-        return registry.chosen_backend("quantize", (*DIMENSIONS[dimension], "plain"), device)
+        return registry.chosen_backend("quantize", (*DIMENSIONS[dimension], SWIZZLE), device)
 
     def one_read(self, device: torch.device | str) -> str | None:
         """The kernel that casts both directions from one read of their input, None without one."""
         name = self.dim0 if self.dim0 == self.dim1 else None
         if name == "auto":
-            name = registry.chosen_backend("quantize_both", ("plain", "plain"), device)
+            name = registry.chosen_backend("quantize_both", (SWIZZLE, SWIZZLE), device)
         built = {spec.backend for spec in registry.KERNELS if spec.op == "quantize_both"}
         return name if name in built else None
 
@@ -82,7 +83,7 @@ class CastConfig:
             if name == "reference":
                 continue
             spec = registry.find("quantize", name)
-            spec.require(self.recipe, *DIMENSIONS[dimension], "plain")
+            spec.require(self.recipe, *DIMENSIONS[dimension], SWIZZLE)
             lacking = spec.missing(where)
             if lacking:
                 raise RuntimeError(f"{dimension}={name!r} cannot run here: {lacking}")

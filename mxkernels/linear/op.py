@@ -53,12 +53,12 @@ def as_pair(payload: torch.Tensor, scale: torch.Tensor) -> Quantized:
 
 
 def cast_for(
-    x: torch.Tensor, config: CastConfig, layouts: tuple[str, str], *, turned: bool
+    x: torch.Tensor, config: CastConfig, *, turned: bool
 ) -> tuple[Quantized, Quantized | None]:
     """x cast along its last dimension, and where `turned` along the one before."""
     if turned:
-        return cast.both(x, config, layouts)
-    return cast.along(x, config, layouts[0]), None
+        return cast.both(x, config)
+    return cast.along(x, config), None
 
 
 @torch.library.custom_op("mxkernels::linear", mutates_args=())
@@ -74,22 +74,20 @@ def linear(
 ) -> Five:
     """x (M, K), weight (N, K) -> x @ weight.mT, the weight cast along N, x cast along M."""
     config = CastConfig(dim0, dim1, recipe, matmul)
-    chosen = backends(matmul, x.device, x.shape[0], *weight.shape)
-    forward, dgrad, wgrad = (cast.layout_for(name) for name in chosen)
-    for layouts in ((forward, dgrad), (dgrad, wgrad)):
-        cast.require(config, x.device, layouts)
-    weight_rows, weight_kept = cast_for(weight, config, (forward, dgrad), turned=need_x)
-    x_rows, x_kept = cast_for(x, config, (forward, wgrad), turned=need_weight)
-    y = product(x_rows, weight_rows, chosen[0], x.dtype)
+    forward = backends(matmul, x.device, x.shape[0], *weight.shape)[0]
+    cast.require(config, x.device)
+    weight_rows, weight_kept = cast_for(weight, config, turned=need_x)
+    x_rows, x_kept = cast_for(x, config, turned=need_weight)
+    y = product(x_rows, weight_rows, forward, x.dtype)
     return (y, *as_bytes(weight_kept, x), *as_bytes(x_kept, x))
 
 
-def _kept(x: torch.Tensor, backend: str, kept: bool) -> Two:
+def _kept(x: torch.Tensor, kept: bool) -> Two:
     """Empty bytes of an x (R, C) cast along R, as `cast.across` gives them."""
     if not kept:
         return as_bytes(None, x)
     shape = x.shape[1], x.shape[0]
-    scale = stored_shape(shape, cast.layout_for(backend), (1, 32), -1)
+    scale = stored_shape(shape, cast.LAYOUT, (1, 32), -1)
     return x.new_empty(shape, dtype=torch.uint8), x.new_empty(scale, dtype=torch.uint8)
 
 
@@ -104,9 +102,8 @@ def _linear(
     need_x: bool,
     need_weight: bool,
 ) -> Five:
-    _, dgrad, wgrad = backends(matmul, x.device, x.shape[0], *weight.shape)
     y = x.new_empty(x.shape[0], weight.shape[0])
-    return (y, *_kept(weight, dgrad, need_x), *_kept(x, wgrad, need_weight))
+    return (y, *_kept(weight, need_x), *_kept(x, need_weight))
 
 
 @torch.library.custom_op("mxkernels::linear_backward", mutates_args=())
@@ -128,14 +125,13 @@ def linear_backward(
     config = CastConfig(dim0, dim1, recipe, matmul)
     (m, n), k = grad.shape, in_features
     _, dgrad, wgrad = backends(matmul, grad.device, m, n, k)
-    layouts = cast.layout_for(dgrad), cast.layout_for(wgrad)
     dx = dweight = None
     if need_x and need_weight:
-        rows, columns = cast.both(grad, config, layouts)
+        rows, columns = cast.both(grad, config)
     elif need_x:
-        rows = cast.along(grad, config, layouts[0])
+        rows = cast.along(grad, config)
     elif need_weight:
-        columns = cast.across(grad, config, layouts[1])
+        columns = cast.across(grad, config)
     if need_x:
         dx = product(rows, as_pair(weight, weight_scale), dgrad, grad.dtype)
     if need_weight:

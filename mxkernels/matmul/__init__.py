@@ -4,6 +4,7 @@ import torch
 
 from mxkernels.arguments import one_of
 from mxkernels.matmul import op, table
+from mxkernels.matmul.backend import layout_of
 from mxkernels.swizzle import arguments
 from mxkernels.swizzle.shapes import stored_shape
 from mxref import Quantized
@@ -19,13 +20,13 @@ def matmul(a: Quantized, b: Quantized, *, backend: str = "auto") -> torch.Tensor
     factor reaches 2^128 or a sum passes fp32's end the result may be Inf or NaN.
 
     Args:
-        a: payload (M, K) float8_e4m3fn, scale float8_e8m0fnu of blocks (1, 32) in the layout that
-            the back end reads: (M, ceil(K / 32)), or swizzled for "scaled_mm".
-        b: payload (N, K), scale alike. A (32, 1) payload in order "col" is `payload.mT`, its scale
-            in layout "plain_t" or "swizzle_32_4_4" is what is asked for.
-        backend: "scaled_mm" (MX tensor cores, sm_100 and up), "triton" (decodes in the kernel; a
-            CPU tensor runs in the interpreter), "dequantize", or "auto": `table.choose`, among
-            those that read the layout of the scales given.
+        a: payload (M, K) float8_e4m3fn, scale float8_e8m0fnu of blocks (1, 32), plain, (M,
+            ceil(K / 32)), or in layout "swizzle_32_4_4", one dimension.
+        b: payload (N, K), its scale in the same layout. A (32, 1) payload in order "col" is
+            `payload.mT`, its scale in layout "plain_t" or "swizzle_32_4_4" is what is asked for.
+        backend: "scaled_mm" (MX tensor cores, sm_100 and up, swizzled scales), "triton" (decodes in
+            the kernel; a CPU tensor runs in the interpreter), "dequantize", or "auto":
+            `table.choose`, among those that read the layout of the scales given.
 
     Raises TypeError or ValueError for a bad argument, RuntimeError naming what a back end lacks.
     Source: OCP MX v1.0 section 6.2.
@@ -42,14 +43,20 @@ def matmul(a: Quantized, b: Quantized, *, backend: str = "auto") -> torch.Tensor
         raise ValueError(f"b has shape {tuple(sides[2].shape)}: expected (N, {k}), as a has K={k}")
     if sides[2].device != sides[0].device:
         raise ValueError(f"b is on {sides[2].device}: expected {sides[0].device}, where a is")
-    chosen = table.resolve(backend, sides[0].device, m, n, k)
-    layout = table.find(chosen).scale_layout
+    layout = layout_of(sides[1])
+    chosen = table.resolve(backend, sides[0].device, m, n, k, layout)
+    read = table.find(chosen).scale_layouts
+    if layout not in read:
+        raise ValueError(
+            f"a.scale has shape {tuple(sides[1].shape)}, layout {layout!r}: expected "
+            f"{' or '.join(map(repr, read))}, what backend={chosen!r} reads"
+        )
     for name, (payload, scale) in (("a", sides[:2]), ("b", sides[2:])):
         expected = stored_shape(tuple(payload.shape), layout, (1, 32), -1)
         if tuple(scale.shape) != expected:
             raise ValueError(
                 f"{name}.scale has shape {tuple(scale.shape)}: expected {expected}, the layout "
-                f"{layout!r} that backend={chosen!r} reads"
+                f"{layout!r}" + (" of a.scale" if name == "b" else "")
             )
     return op.matmul(*sides, chosen)
 

@@ -16,16 +16,16 @@ class DecodeConfig(NamedTuple):
 DECODES = tuple(
     DecodeConfig(columns, parts, unroll, warps, stages)
     for columns, parts, unroll, warps, stages in (
-        (64, 4, 4, 4, 3),
-        (64, 2, 4, 4, 4),
-        (64, 8, 4, 4, 3),
         (32, 2, 4, 2, 4),
-        (32, 4, 4, 4, 3),
+        (32, 2, 4, 1, 4),
+        (32, 1, 4, 2, 4),
+        (32, 4, 4, 2, 4),
+        (16, 2, 4, 1, 4),
+        (32, 2, 4, 2, 6),
+        (32, 2, 4, 4, 4),
+        (64, 2, 4, 2, 4),
+        (64, 4, 4, 4, 3),
         (128, 4, 4, 4, 3),
-        (128, 8, 2, 8, 4),
-        (64, 4, 2, 8, 4),
-        (64, 8, 1, 4, 4),
-        (64, 1, 4, 4, 4),
     )
 )
 """What a GPU may run, and what the benchmark times."""
@@ -34,16 +34,16 @@ PROGRAMS = 264
 """Two for each of an H200's 132 multiprocessors: enough loads in flight to keep memory busy."""
 
 
-def default(tokens: int, columns: int, blocks: int) -> DecodeConfig:
+def default(tokens: int, columns: int, blocks: int, *, hardware: bool = True) -> DecodeConfig:
     """A GPU's: the depth is cut until there are enough programs, each with 16 blocks or more.
 
-    32 rows of b and two warps were the fastest of ten configurations for 1 to 64 tokens on an H200;
-    with more than 16 tokens they spill on sm_80, and `auto` takes no decode.
+    32 rows of b and two warps were the fastest for 1 to 64 tokens on an H200; with more than 16
+    tokens they spill where `hardware` does not convert e4m3, below sm_90.
 
     >>> default(16, 8192, 256).parts, default(16, 65536, 256).parts
     (2, 1)
     """
-    few = tokens <= 16
+    few = tokens <= 16 or hardware
     rows = 32 if few else 64
     tiles = -(-columns // rows) * -(-tokens // 64)
     parts = 1

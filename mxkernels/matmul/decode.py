@@ -7,7 +7,7 @@ works; past 64 the weights are read once for every 64 of them.
 import torch
 
 from mxkernels.loader import interpreting, kernels
-from mxkernels.matmul.backend import Backend, any_shape
+from mxkernels.matmul.backend import LAYOUTS, Backend, any_shape
 from mxkernels.matmul.configs import DECODES
 from mxkernels.swizzle.op import missing
 
@@ -27,4 +27,4 @@ def call(
         return kernels("matmul.triton", interpret=True).launch(*operands, chosen)
 
 
-BACKEND = Backend("triton", "plain", missing, any_shape, call, DECODES)
+BACKEND = Backend("triton", LAYOUTS, missing, any_shape, call, DECODES)

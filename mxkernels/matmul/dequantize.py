@@ -16,8 +16,9 @@ from contextlib import contextmanager
 import torch
 
 from mxkernels.dequantize import dequantize
-from mxkernels.matmul.backend import Backend, any_shape
+from mxkernels.matmul.backend import LAYOUTS, Backend, any_shape
 from mxkernels.swizzle.op import missing as triton_missing
+from mxkernels.swizzle.shapes import SWIZZLE
 
 
 @contextmanager
@@ -40,9 +41,13 @@ def fp32_sums() -> Iterator[None]:
 
 
 def values(payload: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
-    """What a payload means, in the dtype that this device multiplies."""
+    """What a payload means, in the dtype that this device multiplies.
+
+    Swizzled scales have one dimension less than their payload.
+    """
     dtype = torch.bfloat16 if payload.is_cuda else torch.float32
-    return dequantize(payload, scale, dtype=dtype)
+    layout = "plain" if scale.dim() == payload.dim() else SWIZZLE
+    return dequantize(payload, scale, scale_layout=layout, dtype=dtype)
 
 
 def call(
@@ -59,4 +64,4 @@ def missing(device: torch.device) -> str | None:
     return triton_missing(device) if device.type != "cpu" else None
 
 
-BACKEND = Backend("dequantize", "plain", missing, any_shape, call)
+BACKEND = Backend("dequantize", LAYOUTS, missing, any_shape, call)

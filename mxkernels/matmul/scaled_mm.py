@@ -9,6 +9,7 @@ import torch
 
 from mxkernels import arch
 from mxkernels.matmul.backend import Backend
+from mxkernels.swizzle.shapes import SWIZZLE
 
 MIN_ARCH = 100
 
@@ -34,4 +35,4 @@ def call(
     return torch._scaled_mm(a, b.mT, a_scale, b_scale, out_dtype=torch.bfloat16)
 
 
-BACKEND = Backend("scaled_mm", "swizzle_32_4_4", missing, refuses, call)
+BACKEND = Backend("scaled_mm", (SWIZZLE,), missing, refuses, call)

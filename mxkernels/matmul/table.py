@@ -6,6 +6,7 @@ from mxkernels import arch
 from mxkernels.arguments import one_of
 from mxkernels.matmul import decode, dequantize, scaled_mm
 from mxkernels.matmul.backend import Backend
+from mxkernels.swizzle.shapes import SWIZZLE
 
 BACKENDS: tuple[Backend, ...] = (scaled_mm.BACKEND, decode.BACKEND, dequantize.BACKEND)
 """Every way to multiply, in the order in which `auto` asks."""
@@ -43,21 +44,22 @@ def architecture(device_type: str, index: int | None) -> int:
 architecture._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def choose(found: int, m: int, n: int, k: int) -> str:
+def choose(found: int, m: int, n: int, k: int, layout: str = SWIZZLE) -> str:
     """The name of the back end for a product (m, k) x (k, n) on this architecture.
 
-    ======================  ================  ============
-    architecture            sizes             back end
-    ======================  ================  ============
-    sm_100 and up           K % 32, N % 16    scaled_mm
-    sm_90 and up            M <= 64           triton
-    every other, the CPU    any               dequantize
-    ======================  ================  ============
+    ======================  ================  ============  ============
+    architecture            sizes             scales        back end
+    ======================  ================  ============  ============
+    sm_100 and up           K % 32, N % 16    swizzled      scaled_mm
+    sm_90 and up            M <= 16           any           triton
+    every other, the CPU    any               any           dequantize
+    ======================  ================  ============  ============
 
     >>> choose(90, 16, 8192, 8192), choose(90, 8192, 8192, 8192), choose(0, 1, 64, 64)
     ('triton', 'dequantize', 'dequantize')
     """
-    if found >= scaled_mm.MIN_ARCH and k % 32 == 0 and n % 16 == 0:
+    fits = k % 32 == 0 and n % 16 == 0 and layout in scaled_mm.BACKEND.scale_layouts
+    if found >= scaled_mm.MIN_ARCH and fits:
         return "scaled_mm"
     for least, most in FEW_TOKENS:
         if found >= least and m <= most:
@@ -65,9 +67,11 @@ def choose(found: int, m: int, n: int, k: int) -> str:
     return "dequantize"
 
 
-def resolve(backend: str, device: torch.device, m: int, n: int, k: int) -> str:
+def resolve(
+    backend: str, device: torch.device, m: int, n: int, k: int, layout: str = SWIZZLE
+) -> str:
     """`backend`, or what "auto" means on this device for this shape."""
     one_of("backend", backend, NAMES)
     if backend != "auto":
         return backend
-    return choose(architecture(device.type, device.index), m, n, k)
+    return choose(architecture(device.type, device.index), m, n, k, layout)

@@ -5,6 +5,7 @@ region sees int32, uint8 and float tensors only: inductor's C++ has no float8_e8
 """
 
 import functools
+import math
 from collections.abc import Callable
 
 import torch
@@ -72,8 +73,29 @@ def _rule(recipe: str, device: torch.device) -> torch.Tensor:
     return torch.tensor(RULES[recipe], dtype=torch.int32, device=device)
 
 
-def quantize(x: torch.Tensor, recipe: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Payload and scale of `x`, blocks along the last dimension; a ragged x is copied."""
+def swizzled(byte: torch.Tensor) -> torch.Tensor:
+    """Scales (..., R, C) in tiles of 128 x 4, padded with zeros, a matrix a row of bytes."""
+    matrix = byte.reshape(1, -1) if byte.dim() < 2 else byte
+    *lead, rows, columns = matrix.shape
+    padded = torch.nn.functional.pad(matrix, (0, -columns % 4, 0, -rows % 128))
+    tiles = padded.view(math.prod(lead), -(-rows // 128), 4, 32, -(-columns // 4), 4)
+    return tiles.permute(0, 1, 4, 3, 2, 5).reshape(*lead, padded.shape[-2] * padded.shape[-1])
+
+
+def quantize(
+    x: torch.Tensor, recipe: str, scale_layout: str = "plain"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Payload and stored scales of `x`, blocks along the last dimension; a ragged x is copied.
+
+    The formula writes plain scales; torch's own operations swizzle them.
+    """
+    payload, byte = _plain(x, recipe)
+    if scale_layout == shapes.SWIZZLE:
+        byte = swizzled(byte)
+    return payload.view(torch.float8_e4m3fn), byte.view(torch.float8_e8m0fnu)
+
+
+def _plain(x: torch.Tensor, recipe: str) -> tuple[torch.Tensor, torch.Tensor]:
     rows = shapes.as_rows(x)
     stored = shapes.scale_shape(x.shape, (1, 32))
     pad = -rows.shape[1] % 32
@@ -82,7 +104,7 @@ def quantize(x: torch.Tensor, recipe: str) -> tuple[torch.Tensor, torch.Tensor]:
     count = len(blocks)
     if not count:
         codes = torch.empty(x.shape, dtype=torch.uint8, device=x.device)
-        return _typed(codes, codes.new_empty(stored))
+        return codes, codes.new_empty(stored)
     if count == 1:
         # A size of 1 is never dynamic; two blocks need no compilation of their own.
         blocks = blocks.expand(2, 32).contiguous()
@@ -90,8 +112,4 @@ def quantize(x: torch.Tensor, recipe: str) -> tuple[torch.Tensor, torch.Tensor]:
     with torch.no_grad():
         codes, byte = compiled(x.dtype, x.device.type)(blocks.data, _rule(recipe, x.device))
     codes = codes[:count].view(len(rows), -1)[:, : rows.shape[1]]
-    return _typed(codes.reshape(x.shape), byte[:count].view(stored))
-
-
-def _typed(codes: torch.Tensor, byte: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return codes.contiguous().view(torch.float8_e4m3fn), byte.view(torch.float8_e8m0fnu)
+    return codes.reshape(x.shape).contiguous(), byte[:count].view(stored)

@@ -71,8 +71,9 @@ _ALONG = (
     TileConfig(64, 128, 8, 1, rows_first=False),
     TileConfig(32, 256, 8, 1, rows_first=False),
     TileConfig(128, 128, 16, 1, rows_first=False),
+    TileConfig(32, 64, 4, 1, rows_first=False),
 )
-ALONG = Family(_ALONG, usual=_ALONG[0], float32=_ALONG[0], small=_ALONG[0])
+ALONG = Family(_ALONG, usual=_ALONG[0], float32=_ALONG[0], small=_ALONG[4])
 """(1, 32), payload in the order of the input."""
 
 _ACROSS = (
@@ -82,9 +83,13 @@ _ACROSS = (
     TileConfig(64, 128, 2, 16, rows_first=False),
     TileConfig(32, 256, 2, 16, rows_first=False),
     TileConfig(64, 64, 2, 8, rows_first=False),
+    TileConfig(32, 128, 4, 4),
 )
 ACROSS = Family(_ACROSS, usual=_ACROSS[0], float32=_ACROSS[1], small=_ACROSS[5])
-"""Blocks over 32 rows, payload in the order of the input."""
+"""(32, 1), payload in the order of the input."""
+
+SQUARE = ACROSS._replace(small=_ACROSS[6])
+"""(32, 32), payload in the order of the input."""
 
 _TURNED = (
     TileConfig(128, 128, 4, 16),
@@ -95,11 +100,15 @@ _TURNED = (
     TileConfig(128, 128, 4, 16, rows_first=False),
     TileConfig(128, 128, 4, 16, stream=True),
     TileConfig(64, 64, 2, 8),
+    TileConfig(64, 64, 4, 4),
 )
 TURNED = Family(_TURNED, usual=_TURNED[0], float32=_TURNED[3], small=_TURNED[7])
-"""Blocks over 32 rows, payload transposed."""
+"""(32, 1), payload transposed."""
 
-_ALONG_TURNED = (_TURNED[3], _TURNED[4], _TURNED[7])
+SQUARE_TURNED = TURNED._replace(small=_TURNED[8])
+"""(32, 32), payload transposed."""
+
+_ALONG_TURNED = (_TURNED[3], _TURNED[4], TileConfig(32, 128, 4, 8))
 ALONG_TURNED = Family(
     _ALONG_TURNED, usual=_ALONG_TURNED[0], float32=_ALONG_TURNED[0], small=_ALONG_TURNED[2]
 )
@@ -117,7 +126,7 @@ _BOTH = (
 BOTH = Family(_BOTH, usual=_BOTH[0], float32=_BOTH[1], small=_BOTH[4])
 """Both directions from one read."""
 
-FAMILIES = (ALONG, ACROSS, TURNED, ALONG_TURNED)
+FAMILIES = (ALONG, ACROSS, SQUARE, TURNED, SQUARE_TURNED, ALONG_TURNED)
 
 TRITON = tuple(dict.fromkeys((*FLAT, *(each for family in FAMILIES for each in family.configs))))
 """What the quantizer may be asked for by number."""
@@ -138,7 +147,9 @@ def family(block: tuple[int, int], *, turned: bool) -> Family:
     """The configurations meant for these blocks of an input whose columns have stride 1."""
     if block[0] == 1:
         return ALONG_TURNED if turned else ALONG
-    return TURNED if turned else ACROSS
+    if block[1] == 1:
+        return TURNED if turned else ACROSS
+    return SQUARE_TURNED if turned else SQUARE
 
 
 def choices(

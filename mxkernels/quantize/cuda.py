@@ -183,7 +183,7 @@ def plan_of_both(case: Both, recipe: str, config: CudaTile | None) -> Plan:
     x, buffers, layouts = case
     if config is None and not hardware_cast(x.device):
         config = cuda_configs.BOTH_IN_INTEGERS
-    config = config or cuda_configs.default(cuda_configs.BOTH, x.numel())
+    config = config or cuda_configs.default(cuda_configs.BOTH, 2 * x.numel())
     macros = (("MX_LAYOUT", LAYOUTS[layouts[0]]), ("MX_COLUMN_LAYOUT", LAYOUTS[layouts[1]]))
     scales = buffers[1], buffers[3]
     payloads = buffers[0], buffers[2]

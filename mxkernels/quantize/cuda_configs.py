@@ -59,14 +59,14 @@ FLAT = (CudaFlat(4, 4), CudaFlat(4, 8), CudaFlat(2, 8))
 ALONG = (
     CudaTile(16, 1, 8, 1, rows_first=False),
     CudaTile(8, 1, 8, 1, rows_first=False),
-    CudaTile(16, 4, 1, 1),
+    CudaTile(8, 4, 2, 1),
 )
 """(1, 32), payload in the order of the input."""
 
 ACROSS = (
     CudaTile(32, 1, 4, 1, rows_first=False),
     CudaTile(16, 2, 2, 2, rows_first=False),
-    CudaTile(16, 4, 1, 1),
+    CudaTile(8, 4, 2, 1),
 )
 """Blocks over 32 rows, payload in the order of the input."""
 
@@ -74,7 +74,7 @@ TURNED = (
     CudaTile(16, 4, 4, 2),
     CudaTile(16, 4, 2, 2),
     CudaTile(16, 8, 1, 4),
-    CudaTile(16, 4, 1, 1),
+    CudaTile(8, 4, 2, 1),
 )
 """Payload transposed."""
 
@@ -84,7 +84,7 @@ BOTH = (
     CudaTile(16, 4, 2, 2, rows_first=False),
     CudaTile(16, 4, 2, 2, rows_first=False, columns_first=True),
     CudaTile(8, 4, 4, 2),
-    CudaTile(16, 4, 1, 1),
+    CudaTile(8, 4, 2, 1),
 )
 """Both directions from one read."""
 
@@ -92,7 +92,7 @@ BOTH_IN_INTEGERS = CudaTile(8, 4, 4, 2)
 """Taken below sm_89: rounding in integers leaves no registers for 16 rows in a thread."""
 
 SMALL = 1 << 22
-"""Up to so many elements, large tiles leave multiprocessors idle: the last one is taken."""
+"""Up to so many codes written, large tiles leave multiprocessors idle: the last one is taken."""
 
 CUDA = tuple(dict.fromkeys((*FLAT, *ALONG, *ACROSS, *TURNED)))
 """What the quantizer may be asked for by number."""
@@ -106,14 +106,15 @@ def family(block: tuple[int, int], *, turned: bool) -> tuple[CudaTile, ...]:
     return ALONG if block[0] == 1 else ACROSS[block[1] > 1 :]
 
 
-def default(meant: tuple[CudaTile, ...], numel: int, *, hardware: bool = True) -> CudaTile:
-    """The configuration taken when the caller names none; `hardware`: it casts to e4m3 itself.
+def default(meant: tuple[CudaTile, ...], codes: int, *, hardware: bool = True) -> CudaTile:
+    """The configuration taken when the caller names none, for so many codes to be written.
 
-    Rounding in integers leaves no registers for 32 rows in a thread.
+    `hardware`: the GPU casts to e4m3 itself. Rounding in integers leaves no registers for 32 rows
+    in a thread.
     """
     if not hardware:
         meant = tuple(each for each in meant if each.rows < 32)
-    return meant[-1] if numel <= SMALL else meant[0]
+    return meant[-1] if codes <= SMALL else meant[0]
 
 
 def choices(

@@ -123,7 +123,7 @@ def _quantize(
     if backend == "compile":
         from mxkernels.quantize import compile as plain
 
-        return plain.quantize(x, recipe)
+        return plain.quantize(x, recipe, scale_layout)
     payload, scale = _allocated(x, recipe, pair, payload_order, scale_layout)
     chosen = None if config < 0 else CONFIGS[backend][config]
     LAUNCHES[backend](x, payload, scale, recipe, pair, payload_order, scale_layout, chosen)

@@ -8,7 +8,7 @@ import torch
 
 from mxkernels import arguments
 from mxkernels.quantize import again, configs, cuda_configs, op
-from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS
+from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS, SWIZZLE
 from mxkernels.spec import KernelSpec
 from mxref import Quantized
 from mxref.formats import BLOCKS, INPUTS
@@ -114,7 +114,7 @@ SPECS: tuple[KernelSpec, ...] = (
         "compile",
         blocks=((1, 32),),
         payload_orders=("row",),
-        scale_layouts=("plain",),
+        scale_layouts=("plain", SWIZZLE),
         input_orders=("n",),
         ranks=(1, 2, 3, 4),
         configs=(),

@@ -26,8 +26,14 @@ def backends(device):
     return [each.name for each in table.BACKENDS if each.missing(torch.device(device)) is None]
 
 
-def judged(a, b, backend, config=-1):
-    assert_matmul_within_bound(op.matmul(*a, *b, backend, config), a, turned(b))
+def stored(pair, layout):
+    scale = mxref.layouts.encode(pair.scale, layout, shape=tuple(pair.payload.shape))
+    return pair.payload, scale
+
+
+def judged(a, b, backend, config=-1, layout="plain"):
+    found = op.matmul(*stored(a, layout), *stored(b, layout), backend, config)
+    assert_matmul_within_bound(found, a, turned(b))
 
 
 @settings(max_examples=EXAMPLES)
@@ -37,8 +43,8 @@ def test_every_back_end_is_within_the_bound(device, shape, first, second, data):
     seed = data.draw(st.integers(0, 1 << 16))
     a, b = operand(m, k, first, seed, device), operand(n, k, second, seed + 1, device)
     for backend in backends(device):
-        if table.find(backend).scale_layout == "plain":
-            judged(a, b, backend)
+        for layout in table.find(backend).scale_layouts:
+            judged(a, b, backend, layout=layout)
 
 
 @pytest.mark.parametrize("config", range(len(DECODES)), ids=lambda i: str(i))
@@ -49,7 +55,8 @@ def test_every_configuration_of_the_decode(device, shape, config):
     if lacking:
         pytest.skip(lacking)
     a, b = operand(m, k, "any byte", 3, device), operand(n, k, "usual", 4, device)
-    judged(a, b, "triton", config)
+    for layout in table.find("triton").scale_layouts:
+        judged(a, b, "triton", config, layout)
 
 
 @pytest.mark.gpu
@@ -61,8 +68,8 @@ def test_large_products_on_a_gpu(shape):
     for fill in FILLS:
         a, b = operand(m, k, fill, 5, "cuda"), operand(n, k, fill, 6, "cuda")
         for backend in backends("cuda"):
-            if table.find(backend).scale_layout == "plain":
-                judged(a, b, backend)
+            for layout in table.find(backend).scale_layouts:
+                judged(a, b, backend, layout=layout)
 
 
 @pytest.mark.gpu
@@ -70,10 +77,7 @@ def test_the_tensor_cores_are_within_the_bound():
     if "scaled_mm" not in (backends("cuda") if torch.cuda.is_available() else ()):
         pytest.skip("no MX tensor cores")
     a, b = (mxref.quantize(torch.randn(rows, 256).cuda()) for rows in (64, 96))
-    encode = mxref.layouts.encode
-    scales = [encode(q.scale, "swizzle_32_4_4", shape=tuple(q.payload.shape)) for q in (a, b)]
-    found = op.matmul(a.payload, scales[0], b.payload, scales[1], "scaled_mm")
-    assert_matmul_within_bound(found, a, turned(b))
+    judged(a, b, "scaled_mm", layout="swizzle_32_4_4")
 
 
 def number(byte):
@@ -249,7 +253,13 @@ def test_every_back_end_is_listed(package):
     [
         (USUAL[0], USUAL[1], {"backend": "fast"}, ValueError, ["backend='fast'", "'dequantize'"]),
         (USUAL[0], USUAL[1], {"backend": None}, TypeError, ["backend=None"]),
-        (USUAL[0], USUAL[1], {"backend": "scaled_mm"}, ValueError, ["a.scale", "512"]),
+        (
+            USUAL[0],
+            USUAL[1],
+            {"backend": "scaled_mm"},
+            ValueError,
+            ["a.scale", "'plain'", "swizzle"],
+        ),
         (USUAL[0][0], USUAL[1], {}, TypeError, ["a=", "Quantized"]),
         (operand(4, 32, "usual", 1), USUAL[1], {}, ValueError, ["b has shape", "(N, 32)"]),
         (Quantized(USUAL[0].payload, USUAL[0].scale[:1]), USUAL[1], {}, ValueError, ["a.scale"]),

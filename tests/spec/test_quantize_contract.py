@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import mxref
-from mxref import tiles
+from mxref import casting, tiles
 
 BLOCKS = [(1, 32), (32, 1), (32, 32)]
 SHAPES = [
@@ -145,6 +145,18 @@ def test_the_number_of_threads_does_not_show_in_the_bytes():
         torch.set_num_threads(threads)
     assert torch.equal(actual.payload.view(torch.uint8), expected.payload.view(torch.uint8))
     assert torch.equal(actual.scale.view(torch.uint8), expected.scale.view(torch.uint8))
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_widening_keeps_every_bit_that_decides(device):
+    bits = torch.arange(-(1 << 15), 1 << 15).to(torch.int16)
+    for dtype in (torch.bfloat16, torch.float16):
+        values = bits.view(dtype).to(device)
+        wide = casting.widened(values).cpu()
+        nan = bits.view(dtype).isnan()
+        assert torch.equal(wide.isnan(), nan)
+        assert torch.equal(wide.view(torch.int32) < 0, bits < 0)
+        assert torch.equal(wide[~nan].to(dtype).view(torch.int16), bits[~nan])
 
 
 def recipes_of(element):
