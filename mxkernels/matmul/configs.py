@@ -17,12 +17,7 @@ DECODES = tuple(
     DecodeConfig(columns, parts, unroll, warps, stages)
     for columns, parts, unroll, warps, stages in (
         (32, 2, 4, 2, 4),
-        (32, 2, 4, 1, 4),
-        (32, 1, 4, 2, 4),
         (32, 4, 4, 2, 4),
-        (16, 2, 4, 1, 4),
-        (32, 2, 4, 2, 6),
-        (32, 2, 4, 4, 4),
         (64, 2, 4, 2, 4),
         (64, 4, 4, 4, 3),
         (128, 4, 4, 4, 3),
@@ -30,26 +25,31 @@ DECODES = tuple(
 )
 """What a GPU may run, and what the benchmark times."""
 
-PROGRAMS = 264
-"""Two for each of an H200's 132 multiprocessors: enough loads in flight to keep memory busy."""
+WARPS = 1024
+"""Eight for each of an H200's 132 multiprocessors: enough loads in flight to keep memory busy."""
 
 
-def default(tokens: int, columns: int, blocks: int, *, hardware: bool = True) -> DecodeConfig:
-    """A GPU's: the depth is cut until there are enough programs, each with 16 blocks or more.
+def default(tokens: int, columns: int, blocks: int, *, capability: int = 90) -> DecodeConfig:
+    """A GPU's: the depth is cut until there are enough warps, each part with 16 blocks or more.
 
-    32 rows of b and two warps were the fastest for 1 to 64 tokens on an H200; with more than 16
-    tokens they spill where `hardware` does not convert e4m3, below sm_90.
+    Of the configurations above and eight more, 32 rows of b were the fastest for 1 to 16 and for 64
+    tokens on an H200, 128 rows for 32. The latter spills on sm_100, and both do with more than 16
+    tokens below sm_90, which has no instruction that converts e4m3.
 
     >>> default(16, 8192, 256).parts, default(16, 65536, 256).parts
     (2, 1)
     """
-    few = tokens <= 16 or hardware
-    rows = 32 if few else 64
-    tiles = -(-columns // rows) * -(-tokens // 64)
+    if tokens > 16 and capability < 90:
+        made = DecodeConfig(64, 1, 2, 8, 4)
+    elif 16 < tokens <= 32 and capability < 100:
+        made = DecodeConfig(128, 1, 4, 4, 3)
+    else:
+        made = DecodeConfig(32, 1, 4, 2, 4)
+    warps = -(-columns // made.columns) * -(-tokens // 64) * made.warps
     parts = 1
-    while tiles * parts < PROGRAMS and blocks // (2 * parts) >= 16:
+    while warps * parts < WARPS and blocks // (2 * parts) >= 16:
         parts *= 2
-    return DecodeConfig(rows, parts, 4, 2, 4) if few else DecodeConfig(rows, parts, 2, 8, 4)
+    return made._replace(parts=parts)
 
 
 def interpreted(tokens: int, columns: int, blocks: int) -> DecodeConfig:

@@ -13,10 +13,10 @@ BACKENDS: tuple[Backend, ...] = (scaled_mm.BACKEND, decode.BACKEND, dequantize.B
 
 NAMES = ("auto", *(backend.name for backend in BACKENDS))
 
-FEW_TOKENS = ((90, 16),)
+FEW_TOKENS = ((100, 16), (90, 32))
 """The least compute capability, and the most rows of a for which "triton" is taken from there on.
 
-No entry: never. The decode is bound by reading b, dequantize-then-matmul reads it once, writes it
+The first entry that fits counts; without one, never. The decode is bound by reading b, dequantize-then-matmul reads it once, writes it
 in bf16 and reads that; `python -m mxkernels.bench.linear` measures both. POLICY: taken only where
 it is at least 1.5 times as fast.
 """
@@ -51,7 +51,8 @@ def choose(found: int, m: int, n: int, k: int, layout: str = SWIZZLE) -> str:
     architecture            sizes             scales        back end
     ======================  ================  ============  ============
     sm_100 and up           K % 32, N % 16    swizzled      scaled_mm
-    sm_90 and up            M <= 16           any           triton
+    sm_100 and up           M <= 16           any           triton
+    sm_90                   M <= 32           any           triton
     every other, the CPU    any               any           dequantize
     ======================  ================  ============  ============
 
@@ -61,10 +62,8 @@ def choose(found: int, m: int, n: int, k: int, layout: str = SWIZZLE) -> str:
     fits = k % 32 == 0 and n % 16 == 0 and layout in scaled_mm.BACKEND.scale_layouts
     if found >= scaled_mm.MIN_ARCH and fits:
         return "scaled_mm"
-    for least, most in FEW_TOKENS:
-        if found >= least and m <= most:
-            return "triton"
-    return "dequantize"
+    most = next((most for least, most in FEW_TOKENS if found >= least), 0)
+    return "triton" if m <= most else "dequantize"
 
 
 def resolve(

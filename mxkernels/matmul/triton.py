@@ -204,7 +204,7 @@ def launch(
     hardware = arch.hardware_e4m3(a.device)
     if config is None:
         config = (
-            default(tokens, columns, blocks, hardware=hardware)
+            default(tokens, columns, blocks, capability=arch.capability(a.device.index))
             if a.is_cuda
             else interpreted(tokens, columns, blocks)
         )

@@ -66,7 +66,7 @@ ALONG = (
 ACROSS = (
     CudaTile(32, 1, 4, 1, rows_first=False),
     CudaTile(16, 2, 2, 2, rows_first=False),
-    CudaTile(8, 4, 2, 1),
+    CudaTile(8, 4, 1, 2),
 )
 """Blocks over 32 rows, payload in the order of the input."""
 
@@ -74,7 +74,7 @@ TURNED = (
     CudaTile(16, 4, 4, 2),
     CudaTile(16, 4, 2, 2),
     CudaTile(16, 8, 1, 4),
-    CudaTile(8, 4, 2, 1),
+    CudaTile(8, 4, 1, 2),
 )
 """Payload transposed."""
 

@@ -211,8 +211,10 @@ def test_the_process_wide_setting_is_put_back(before):
 def test_the_table():
     assert table.choose(100, 8192, 8192, 8192) == "scaled_mm"
     assert table.choose(120, 8192, 8192, 8190) == "dequantize"
-    assert table.choose(100, 4, 8192, 8190) == "triton"
-    assert [table.choose(90, m, 64, 64) for m in (1, 16, 17)] == ["triton", "triton", "dequantize"]
+    assert table.choose(100, 64, 8192, 8192, "plain") == "dequantize"
+    few = ["triton", "triton", "dequantize"]
+    assert [table.choose(100, m, 8192, 8190) for m in (1, 16, 17)] == few
+    assert [table.choose(90, m, 64, 64) for m in (1, 32, 33)] == few
     assert table.choose(80, 1, 64, 64) == "dequantize"
     assert table.resolve("auto", torch.device("cpu"), 1, 64, 64) == "dequantize"
     assert {each.name for each in table.BACKENDS} | {"auto"} == set(table.NAMES)
