@@ -16,9 +16,9 @@ NAMES = ("auto", *(backend.name for backend in BACKENDS))
 FEW_TOKENS = ((100, 16), (90, 32))
 """The least compute capability, and the most rows of a for which "triton" is taken from there on.
 
-The first entry that fits counts; without one, never. The decode is bound by reading b, dequantize-then-matmul reads it once, writes it
-in bf16 and reads that; `python -m mxkernels.bench.linear` measures both. POLICY: taken only where
-it is at least 1.5 times as fast.
+The first entry that fits counts; without one, never. The decode is bound by reading b, dequantize-
+then-matmul reads it once, writes it in bf16 and reads that; `python -m mxkernels.bench.linear`
+measures both. POLICY: taken only where it is at least 1.5 times as fast.
 """
 
 
