@@ -10,6 +10,7 @@ import torch
 
 from mxkernels.dequantize import reference, shapes
 from mxkernels.dequantize.configs import DEQUANTIZE
+from mxkernels.library import operator
 from mxkernels.loader import interpreting, kernels
 from mxkernels.swizzle.op import missing
 
@@ -42,7 +43,22 @@ def launch(
         kernels("dequantize.triton", interpret=True).launch(matrices, codes, flat, task, chosen)
 
 
-@torch.library.custom_op("mxkernels::dequantize", mutates_args=())
+def _fake(
+    payload: torch.Tensor,
+    scale: torch.Tensor,
+    backend: str,
+    block: Sequence[int],
+    scale_layout: str,
+    contract: int,
+    dtype: torch.dtype,
+    config: int = -1,
+) -> torch.Tensor:
+    """Empty values of the right shape and strides: the real op allocates by this as well."""
+    strides = shapes.values_strides(payload)
+    return torch.empty_strided(payload.shape, strides, dtype=dtype, device=payload.device)
+
+
+@operator("dequantize", _fake)
 def dequantize(
     payload: torch.Tensor,
     scale: torch.Tensor,
@@ -60,19 +76,3 @@ def dequantize(
     values = _fake(payload, scale, backend, block, scale_layout, contract, dtype)
     launch(payload, scale, values, pair, scale_layout, contract, config)
     return values
-
-
-@dequantize.register_fake
-def _fake(
-    payload: torch.Tensor,
-    scale: torch.Tensor,
-    backend: str,
-    block: Sequence[int],
-    scale_layout: str,
-    contract: int,
-    dtype: torch.dtype,
-    config: int = -1,
-) -> torch.Tensor:
-    """Empty values of the right shape and strides: the real op allocates by this as well."""
-    strides = shapes.values_strides(payload)
-    return torch.empty_strided(payload.shape, strides, dtype=dtype, device=payload.device)

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from mxkernels.library import operator
 from mxkernels.linear import cast
 from mxkernels.linear.config import CastConfig, products
 from mxkernels.matmul import op, table
@@ -61,52 +62,28 @@ def cast_for(
     return cast.along(x, config), None
 
 
-@torch.library.custom_op("mxkernels::linear", mutates_args=())
-def linear(
-    x: torch.Tensor,
+def _linear_backward(
+    grad: torch.Tensor,
     weight: torch.Tensor,
+    weight_scale: torch.Tensor,
+    x: torch.Tensor,
+    x_scale: torch.Tensor,
+    in_features: int,
     dim0: str,
     dim1: str,
     recipe: str,
     matmul: str,
     need_x: bool,
     need_weight: bool,
-) -> Five:
-    """x (M, K), weight (N, K) -> x @ weight.mT, the weight cast along N, x cast along M."""
-    config = CastConfig(dim0, dim1, recipe, matmul)
-    forward = backends(matmul, x.device, x.shape[0], *weight.shape)[0]
-    cast.require(config, x.device)
-    weight_rows, weight_kept = cast_for(weight, config, turned=need_x)
-    x_rows, x_kept = cast_for(x, config, turned=need_weight)
-    y = product(x_rows, weight_rows, forward, x.dtype)
-    return (y, *as_bytes(weight_kept, x), *as_bytes(x_kept, x))
+) -> Two:
+    m, n = grad.shape
+    return (
+        grad.new_empty(m, in_features) if need_x else grad.new_empty(0),
+        grad.new_empty(n, in_features) if need_weight else grad.new_empty(0),
+    )
 
 
-def _kept(x: torch.Tensor, kept: bool) -> Two:
-    """Empty bytes of an x (R, C) cast along R, as `cast.across` gives them."""
-    if not kept:
-        return as_bytes(None, x)
-    shape = x.shape[1], x.shape[0]
-    scale = stored_shape(shape, cast.LAYOUT, (1, 32), -1)
-    return x.new_empty(shape, dtype=torch.uint8), x.new_empty(scale, dtype=torch.uint8)
-
-
-@linear.register_fake
-def _linear(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    dim0: str,
-    dim1: str,
-    recipe: str,
-    matmul: str,
-    need_x: bool,
-    need_weight: bool,
-) -> Five:
-    y = x.new_empty(x.shape[0], weight.shape[0])
-    return (y, *_kept(weight, need_x), *_kept(x, need_weight))
-
-
-@torch.library.custom_op("mxkernels::linear_backward", mutates_args=())
+@operator("linear_backward", _linear_backward)
 def linear_backward(
     grad: torch.Tensor,
     weight: torch.Tensor,
@@ -141,26 +118,27 @@ def linear_backward(
     )
 
 
-@linear_backward.register_fake
-def _linear_backward(
-    grad: torch.Tensor,
-    weight: torch.Tensor,
-    weight_scale: torch.Tensor,
+def _kept(x: torch.Tensor, kept: bool) -> Two:
+    """Empty bytes of an x (R, C) cast along R, as `cast.across` gives them."""
+    if not kept:
+        return as_bytes(None, x)
+    shape = x.shape[1], x.shape[0]
+    scale = stored_shape(shape, cast.LAYOUT, (1, 32), -1)
+    return x.new_empty(shape, dtype=torch.uint8), x.new_empty(scale, dtype=torch.uint8)
+
+
+def _linear(
     x: torch.Tensor,
-    x_scale: torch.Tensor,
-    in_features: int,
+    weight: torch.Tensor,
     dim0: str,
     dim1: str,
     recipe: str,
     matmul: str,
     need_x: bool,
     need_weight: bool,
-) -> Two:
-    m, n = grad.shape
-    return (
-        grad.new_empty(m, in_features) if need_x else grad.new_empty(0),
-        grad.new_empty(n, in_features) if need_weight else grad.new_empty(0),
-    )
+) -> Five:
+    y = x.new_empty(x.shape[0], weight.shape[0])
+    return (y, *_kept(weight, need_x), *_kept(x, need_weight))
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Five) -> None:
@@ -174,4 +152,22 @@ def _backward(ctx: Any, grad: torch.Tensor, *_: Any) -> tuple[torch.Tensor | Non
     return dx if need_x else None, dweight if need_weight else None, *[None] * len(ctx.rest)
 
 
-linear.register_autograd(_backward, setup_context=_setup)
+@operator("linear", _linear, backward=_backward, setup=_setup)
+def linear(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    dim0: str,
+    dim1: str,
+    recipe: str,
+    matmul: str,
+    need_x: bool,
+    need_weight: bool,
+) -> Five:
+    """x (M, K), weight (N, K) -> x @ weight.mT, the weight cast along N, x cast along M."""
+    config = CastConfig(dim0, dim1, recipe, matmul)
+    forward = backends(matmul, x.device, x.shape[0], *weight.shape)[0]
+    cast.require(config, x.device)
+    weight_rows, weight_kept = cast_for(weight, config, turned=need_x)
+    x_rows, x_kept = cast_for(x, config, turned=need_weight)
+    y = product(x_rows, weight_rows, forward, x.dtype)
+    return (y, *as_bytes(weight_kept, x), *as_bytes(x_kept, x))

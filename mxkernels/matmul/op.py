@@ -2,10 +2,23 @@
 
 import torch
 
+from mxkernels.library import operator
 from mxkernels.matmul.table import find
 
 
-@torch.library.custom_op("mxkernels::matmul", mutates_args=())
+def _fake(
+    a: torch.Tensor,
+    a_scale: torch.Tensor,
+    b: torch.Tensor,
+    b_scale: torch.Tensor,
+    backend: str,
+    config: int = -1,
+) -> torch.Tensor:
+    """An empty product."""
+    return torch.empty(a.shape[0], b.shape[0], dtype=torch.bfloat16, device=a.device)
+
+
+@operator("matmul", _fake)
 def matmul(
     a: torch.Tensor,
     a_scale: torch.Tensor,
@@ -26,16 +39,3 @@ def matmul(
         return torch.zeros(a.shape[0], b.shape[0], dtype=torch.bfloat16, device=a.device)
     operands = (part.contiguous() for part in (a, a_scale, b, b_scale))
     return chosen.call(*operands, config)
-
-
-@matmul.register_fake
-def _fake(
-    a: torch.Tensor,
-    a_scale: torch.Tensor,
-    b: torch.Tensor,
-    b_scale: torch.Tensor,
-    backend: str,
-    config: int = -1,
-) -> torch.Tensor:
-    """An empty product."""
-    return torch.empty(a.shape[0], b.shape[0], dtype=torch.bfloat16, device=a.device)

@@ -2,8 +2,7 @@
 
 One op serves all back ends, so a graph that torch.compile captures holds a single opaque node and
 no float8_e8m0fnu view reaches inductor. What only the machine knows (is Triton there, which GPU) is
-asked when the op runs, never while it is traced. Registered through torch.library.Library: a call
-costs half of what `torch.library.custom_op` adds.
+asked when the op runs, never while it is traced.
 """
 
 import functools
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 
 from mxkernels import arch
+from mxkernels.library import operator
 from mxkernels.quantize import again, shapes
 from mxkernels.quantize.configs import BOTH, TRITON
 from mxkernels.quantize.cuda import launch_both_cuda, launch_cuda, plan_both_cuda, plan_cuda
@@ -52,17 +52,6 @@ ELEMENTS = {
 }
 """The dtype of a recipe's payload."""
 
-LIBRARY = torch.library.Library("mxkernels", "FRAGMENT")
-LIBRARY.define(
-    "quantize(Tensor x, str backend, str recipe, SymInt[] block, str payload_order, "
-    "str scale_layout, SymInt config=-1) -> (Tensor, Tensor)"
-)
-LIBRARY.define(
-    "quantize_both(Tensor x, str backend, str recipe, str row_layout, str column_layout, "
-    "SymInt config=-1) -> (Tensor, Tensor, Tensor, Tensor)"
-)
-
-
 def missing(backend: str, device: torch.device) -> str | None:
     """One line that names what `backend` lacks on `device` on this machine, or None."""
     if backend in NAMED:
@@ -99,7 +88,30 @@ def _chosen(operation: str, variant: tuple[Any, ...], device: torch.device) -> s
     return chosen_backend(operation, variant, device)
 
 
-def _quantize(
+def _empty(
+    x: torch.Tensor, recipe: str, block: tuple[int, int], payload_order: str, scale_layout: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    strides = shapes.payload_strides(x.shape, payload_order)
+    payload = torch.empty_strided(x.shape, strides, dtype=ELEMENTS[recipe], device=x.device)
+    stored = shapes.stored_shape(x.shape, block, payload_order, scale_layout)
+    return payload, torch.empty(stored, dtype=torch.float8_e8m0fnu, device=x.device)
+
+
+def _fake(
+    x: torch.Tensor,
+    backend: str,
+    recipe: str,
+    block: Sequence[int],
+    payload_order: str,
+    scale_layout: str,
+    config: int = -1,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Empty outputs of the right shape and strides."""
+    return _empty(x, recipe, (int(block[0]), int(block[1])), payload_order, scale_layout)
+
+
+@operator("quantize", _fake)
+def quantize(
     x: torch.Tensor,
     backend: str,
     recipe: str,
@@ -130,29 +142,6 @@ def _quantize(
     return payload, scale
 
 
-@torch.library.register_fake("mxkernels::quantize", lib=LIBRARY)
-def _fake(
-    x: torch.Tensor,
-    backend: str,
-    recipe: str,
-    block: Sequence[int],
-    payload_order: str,
-    scale_layout: str,
-    config: int = -1,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Empty outputs of the right shape and strides."""
-    return _empty(x, recipe, (int(block[0]), int(block[1])), payload_order, scale_layout)
-
-
-def _empty(
-    x: torch.Tensor, recipe: str, block: tuple[int, int], payload_order: str, scale_layout: str
-) -> tuple[torch.Tensor, torch.Tensor]:
-    strides = shapes.payload_strides(x.shape, payload_order)
-    payload = torch.empty_strided(x.shape, strides, dtype=ELEMENTS[recipe], device=x.device)
-    stored = shapes.stored_shape(x.shape, block, payload_order, scale_layout)
-    return payload, torch.empty(stored, dtype=torch.float8_e8m0fnu, device=x.device)
-
-
 @functools.lru_cache(4096)
 def _places(
     shape: torch.Size, recipe: str, block: tuple[int, int], payload_order: str, scale_layout: str
@@ -181,7 +170,20 @@ def _allocated(
 Four = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
-def _quantize_both(
+def _fake_both(
+    x: torch.Tensor,
+    backend: str,
+    recipe: str,
+    row_layout: str,
+    column_layout: str,
+    config: int = -1,
+) -> Four:
+    along = _empty(x, recipe, (1, 32), "row", row_layout)
+    return (*along, *_empty(x, recipe, (32, 1), "col", column_layout))
+
+
+@operator("quantize_both", _fake_both)
+def quantize_both(
     x: torch.Tensor,
     backend: str,
     recipe: str,
@@ -205,23 +207,3 @@ def _quantize_both(
     chosen = None if config < 0 else BOTH_CONFIGS[backend][config]
     BOTH_LAUNCHES[backend](x, outputs, recipe, (row_layout, column_layout), chosen)
     return outputs
-
-
-@torch.library.register_fake("mxkernels::quantize_both", lib=LIBRARY)
-def _fake_both(
-    x: torch.Tensor,
-    backend: str,
-    recipe: str,
-    row_layout: str,
-    column_layout: str,
-    config: int = -1,
-) -> Four:
-    along = _empty(x, recipe, (1, 32), "row", row_layout)
-    return (*along, *_empty(x, recipe, (32, 1), "col", column_layout))
-
-
-LIBRARY.impl("quantize", _quantize, "CompositeExplicitAutograd")
-LIBRARY.impl("quantize_both", _quantize_both, "CompositeExplicitAutograd")
-
-quantize = torch.ops.mxkernels.quantize.default
-quantize_both = torch.ops.mxkernels.quantize_both.default
