@@ -55,7 +55,7 @@ Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write the reports as JSON.")
 ]
 Timeout = Annotated[
-    str, typer.Option("--timeout", metavar="N", help="Seconds for one call; 0 for any time.")
+    str, typer.Option("--timeout", metavar="N", help="Seconds for one call, or the import; 0: any.")
 ]
 FuzzSeconds = Annotated[
     str, typer.Option("--fuzz-seconds", metavar="N", help="Budget of level fuzz for each dtype.")

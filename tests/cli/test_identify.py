@@ -64,6 +64,22 @@ def test_a_wrong_call_is_one_line_and_exit_2(arguments, parts):
     assert all(part in line for part in parts)
 
 
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("time.sleep(600)", "gave no answer within 1 s while it was imported"),
+        ("os._exit(3)", "ended the process with exit code 3 while it was imported"),
+    ],
+)
+def test_a_module_whose_import_does_not_return_is_a_wrong_call(
+    statement, why, tmp_path, monkeypatch
+):
+    (tmp_path / "never.py").write_text(f"import os, time\n{statement}\n")
+    monkeypatch.chdir(tmp_path)
+    line = call("identify", "never:f", *QUICK, "--timeout", "1").wrong
+    assert line == f"mxref: target='never:f': {why}\n"
+
+
 def test_an_end_of_the_process_and_a_hang_are_one_line(tmp_path, monkeypatch):
     (tmp_path / "ending.py").write_text(
         "import os, time\ndef ends(x): os._exit(0)\ndef hangs(x): time.sleep(100)\n"
