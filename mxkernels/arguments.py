@@ -28,7 +28,8 @@ def block_pair(block: object) -> tuple[int, int]:
     if not isinstance(block, (tuple, list)):
         raise TypeError(f"block={block!r}: expected one of {expected}, got {type(block).__name__}")
     for allowed in BLOCKS:
-        if tuple(block) == allowed:
+        # 1.0 and True equal 1
+        if tuple(block) == allowed and type(block[0]) is int and type(block[1]) is int:
             return allowed
     raise ValueError(f"block={block!r}: expected one of {expected}")
 
