@@ -8,6 +8,7 @@ from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS
 from mxref import RECIPES, Recipe
 from mxref.formats import BLOCKS, INPUTS
 from mxref.recipes import resolve
+from mxref.shown import shown
 
 DTYPES = tuple(getattr(torch, row.torch_dtype) for row in INPUTS.values())
 
@@ -43,7 +44,7 @@ def source(x: object, block: tuple[int, int]) -> torch.Tensor:
         raise ValueError(f"x has shape {tuple(x.shape)}: block={block} needs rank {least} or more")
     expected = ", ".join(map(str, DTYPES))
     if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x={x!r}: expected a tensor, got {type(x).__name__}")
+        raise TypeError(f"x={shown(x)}: expected a tensor, got {type(x).__name__}")
     if x.layout != torch.strided:
         raise TypeError(f"x has layout {x.layout}: expected torch.strided")
     raise TypeError(f"x has dtype {x.dtype}: expected one of {expected}")
