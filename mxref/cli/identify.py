@@ -61,6 +61,7 @@ def identify(
         "device": options.device(device),
         "dtypes": options.dtypes(dtype) or options.dtypes(tuple(INPUTS)),
     }
+    options.require_contract_applies(arguments["contract"], arguments["scale_layout"])
     out = JsonFile(json)
     kind, found = _in_a_child(target, arguments, timeout)
     if kind == "refused":

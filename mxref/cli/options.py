@@ -92,6 +92,16 @@ def contract(value: str | None) -> int | None:
     return None if value is None else int(value)
 
 
+def require_contract_applies(value: int | None, layout: str | None) -> None:
+    """Refuse a contracted dimension for a layout in which no byte depends on it."""
+    if value is not None and layout is not None and not layouts.LAYOUTS[layout].needs_contract:
+        able = ", ".join(name for name, each in layouts.LAYOUTS.items() if each.needs_contract)
+        raise WrongCallError(
+            f"--contract={value}: without effect on scale layout {layout!r}; it applies to "
+            f"--scale-layout {able}, where --block 32x32 needs it"
+        )
+
+
 def device(value: str) -> str:
     """A device that is here: cpu, cuda or cuda:N."""
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", value):

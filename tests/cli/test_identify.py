@@ -54,6 +54,10 @@ def test_json(tmp_path):
         ([f"{STUBS}:right", "--block", "2x2"], ["--block='2x2'"]),
         ([f"{STUBS}:right", "--scale-layout", "x"], ["--scale-layout='x'"]),
         ([f"{STUBS}:right", "--contract", "3"], ["--contract='3'"]),
+        (
+            [f"{STUBS}:right", "--contract", "-2", "--scale-layout", "plain"],
+            ["--contract=-2", "'plain'", "swizzle_32_4_4"],
+        ),
         ([f"{STUBS}:right", "--dtype", "fp8"], ["--dtype='fp8'"]),
         ([f"{STUBS}:right", "--device", "tpu"], ["--device='tpu'"]),
         ([f"{STUBS}:right", "--json", "/nonexistent/x.json"], ["--json"]),
