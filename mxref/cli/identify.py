@@ -32,7 +32,10 @@ Dtypes = Annotated[
     typer.Option("--dtype", metavar="NAME", help="bf16, fp16 or fp32; may be repeated."),
 ]
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write what was found as JSON.")
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write what was found as JSON; replaces only a results file."
+    ),
 ]
 
 Timeout = Annotated[

@@ -126,8 +126,29 @@ def integer(option: str, value: str | None, *, least: int) -> int | None:
     return int(value)
 
 
+RESULTS = ({"version", "spec"}, {"environment", "rows", "memory"})
+"""What verify and identify write has the first keys, what bench writes the second."""
+
+
+def holds_results(path: Path) -> bool:
+    """Whether a file is empty or holds what a command of mxref wrote."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            # a checkpoint of many GB is not read in order to learn that it is none
+            if file.read(1) not in ("{", ""):
+                return False
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text) if text else dict.fromkeys(RESULTS[0])
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and any(keys <= content.keys() for keys in RESULTS)
+
+
 class JsonFile:
-    """The file that `--json` names, found writable before the run and written after it."""
+    """The file that `--json` names, found writable before the run and written after it.
+
+    POLICY: it replaces an older results file, and no other file.
+    """
 
     def __init__(self, path: str | None, tensors: str | None = None) -> None:
         self._path = Path(path).absolute() if path else None
@@ -138,6 +159,10 @@ class JsonFile:
         if tensors is not None and self._path == Path(tensors).absolute():
             raise WrongCallError(f"--json={path!r}: the file that --tensors reads")
         existed = self._path.exists()
+        if self._path.is_file() and not holds_results(self._path):
+            raise WrongCallError(
+                f"--json={path!r}: exists and is no results file of mxref, which alone is replaced"
+            )
         try:
             with self._path.open("a"):
                 pass
