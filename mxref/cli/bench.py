@@ -101,7 +101,8 @@ def times(rows: list[dict[str, Any]]) -> Table:
             row["dtype"],
             "x".join(map(str, row["block"])),
             f"{row['elements']:,}",
-            f"{row['median_ms']:.2f} ±{100 * row['spread']:.0f}%",
+            f"{row['median_ms']:.2f}"
+            + ("" if row["spread"] is None else f" ±{100 * row['spread']:.0f}%"),
             f"{row['mb_per_s']:,.2f}",
             f"{speed / theirs:.3g}" if compared and theirs else "",
         )
