@@ -8,6 +8,7 @@ from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS
 from mxref import RECIPES, Recipe
 from mxref.formats import BLOCKS, INPUTS
 from mxref.recipes import resolve
+from mxref.shown import shown
 
 DTYPES = tuple(getattr(torch, row.torch_dtype) for row in INPUTS.values())
 
@@ -28,7 +29,8 @@ def block_pair(block: object) -> tuple[int, int]:
     if not isinstance(block, (tuple, list)):
         raise TypeError(f"block={block!r}: expected one of {expected}, got {type(block).__name__}")
     for allowed in BLOCKS:
-        if tuple(block) == allowed:
+        # 1.0 and True equal 1
+        if tuple(block) == allowed and type(block[0]) is int and type(block[1]) is int:
             return allowed
     raise ValueError(f"block={block!r}: expected one of {expected}")
 
@@ -42,7 +44,7 @@ def source(x: object, block: tuple[int, int]) -> torch.Tensor:
         raise ValueError(f"x has shape {tuple(x.shape)}: block={block} needs rank {least} or more")
     expected = ", ".join(map(str, DTYPES))
     if not isinstance(x, torch.Tensor):
-        raise TypeError(f"x={x!r}: expected a tensor, got {type(x).__name__}")
+        raise TypeError(f"x={shown(x)}: expected a tensor, got {type(x).__name__}")
     if x.layout != torch.strided:
         raise TypeError(f"x has layout {x.layout}: expected torch.strided")
     raise TypeError(f"x has dtype {x.dtype}: expected one of {expected}")

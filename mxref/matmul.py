@@ -7,6 +7,7 @@ from torch import Tensor
 
 from mxref.blocks import Quantized, dequantize, scale_bytes_of
 from mxref.formats import SCALE_BIAS, SCALE_NAN
+from mxref.shown import shown
 from mxref.tiles import Block, logical_shape, require_block, require_rank
 
 _UNIT = 2.0**-23
@@ -107,11 +108,13 @@ def matmul(
 def _operand(name: str, pair: Quantized, blocks: tuple[Block, Block], which: int) -> Tensor:
     """The values of a pair in float64, where all of them are numbers."""
     if not isinstance(pair, tuple) or len(pair) != 2:
-        raise TypeError(f"{name}={pair!r}: expected a Quantized, got {type(pair).__name__}")
+        raise TypeError(f"{name}={shown(pair)}: expected a Quantized, got {type(pair).__name__}")
     if not isinstance(blocks, (tuple, list)) or len(blocks) != 2:
         raise ValueError(f"blocks={blocks!r}: expected a pair, the block of a and that of b")
     block = require_block(blocks[which])
     payload, scale = pair
+    if not isinstance(payload, Tensor):
+        raise TypeError(f"{name}.payload={shown(payload)}: expected a tensor")
     codes = scale_bytes_of(scale, f"{name}.scale")
     one = torch.full_like(codes, SCALE_BIAS)
     require_rank(tuple(payload.shape), (32, 1), name)

@@ -37,13 +37,13 @@ class Change:
 
 
 def noise(before: Row, after: Row) -> float:
-    """The relative change that two rows' spreads explain.
+    """The relative change that two rows' spreads explain; one that is not known counts as 0.
 
     >>> quiet = {"median_us": 100.0, "p20_us": 100.0, "p80_us": 100.0}
     >>> noise(quiet, quiet), noise(quiet, quiet | {"p20_us": 96.0, "p80_us": 104.0})
     (0.02, 0.12)
     """
-    both = (records.spread(before) ** 2 + records.spread(after) ** 2) ** 0.5
+    both = sum((records.spread(row) or 0.0) ** 2 for row in (before, after)) ** 0.5
     return round(max(LEAST, SPREADS * both), 6)
 
 

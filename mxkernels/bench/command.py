@@ -223,13 +223,18 @@ def print_headline(
     """Print the headline as Markdown, or put it between a README's two comments."""
     content = read(file)
     try:
-        if into is None:
-            screen.plain(headline.table(content, recipe).rstrip())
-            return
+        made = headline.table(content, recipe)
+    except ValueError as error:
+        raise WrongCallError(f"{str(file)!r}: {error}") from error
+    if into is None:
+        screen.plain(made.rstrip())
+        return
+    try:
         named = Path(os.path.relpath(file, into.parent)).as_posix()
         into.write_text(headline.write(into.read_text(), named, content, recipe))
     except (ValueError, OSError) as error:
-        raise WrongCallError(error) from error
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise WrongCallError(f"--into={str(into)!r}: {reason}") from error
 
 
 @bench.command("compare")

@@ -8,7 +8,7 @@ import torch
 from mxkernels.bench import linear_jobs as made
 from mxkernels.bench.jobs import Job
 from mxkernels.bench.site import Site
-from mxkernels.bench.timing import interleaved, summary, watch_for
+from mxkernels.bench.timing import LEAST_SAMPLES, interleaved, summary, watch_for
 from mxkernels.linear import CastConfig
 from mxkernels.matmul import table
 from mxkernels.matmul.configs import DECODES
@@ -45,8 +45,8 @@ def median(job: Job) -> float | None:
 
 
 def spread(job: Job) -> float | None:
-    """(p80 - p20) / median."""
-    if not job.samples:
+    """(p80 - p20) / median, None of fewer than three samples."""
+    if not job.samples or len(job.samples["events"]) < LEAST_SAMPLES:
         return None
     found = summary(job.samples["events"])
     return round((found["p80_us"] - found["p20_us"]) / max(found["median_us"], 1e-9), 4)

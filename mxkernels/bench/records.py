@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mxkernels.bench.plan import NAMES
+from mxkernels.bench.timing import LEAST_SAMPLES
 
 Row = dict[str, Any]
 
@@ -56,14 +57,16 @@ def today(row: Row) -> Row:
     return defaults | row | {"family": family, "name": NAMES.get(row.get("variant", ""), "")}
 
 
-def spread(row: Row) -> float:
+def spread(row: Row) -> float | None:
     """Half of what lies between the 20 % and the 80 % quantile, as a share of the median.
 
-    0 where a row has no quantiles.
+    0 where a row has no quantiles, None of fewer than three samples.
 
     >>> spread({"median_us": 10.0, "p20_us": 9.9, "p80_us": 10.1})
     0.01
     """
+    if row.get("samples", LEAST_SAMPLES) < LEAST_SAMPLES:
+        return None
     middle = row["median_us"]
     width = (row.get("p80_us", middle) - row.get("p20_us", middle)) / 2
     return round(width / max(middle, 1e-9), 6)
@@ -113,7 +116,9 @@ def _enter(entry: Row, row: Row) -> None:
         return
     entry[f"{who}_us"] = row["median_us"]
     entry[f"{who}_gbps"] = row["gbps"]
-    entry[f"{who}_spread"] = spread(row)
+    found = spread(row)
+    if found is not None:
+        entry[f"{who}_spread"] = found
     if row.get("config"):
         entry[f"{who}_config"] = row["config"]
     if "share" in row:

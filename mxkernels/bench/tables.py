@@ -80,8 +80,12 @@ def _cell(row: Row, who: str) -> str:
         note = row.get(f"{who}_note", "")
         return note.split(":")[0] if note.startswith(records.BAD) else "-" if note else ""
     share = f" {row[f'{who}_share']:.3f}" if f"{who}_share" in row else ""
-    deviation = 100 * row[f"{who}_spread"]
-    return f"{row[f'{who}_us']:.1f} {row[f'{who}_gbps']:.0f}{share} ±{deviation:.1f}%"
+    deviation = _deviation(row.get(f"{who}_spread"))
+    return f"{row[f'{who}_us']:.1f} {row[f'{who}_gbps']:.0f}{share} {deviation}".rstrip()
+
+
+def _deviation(spread: float | None) -> str:
+    return "" if spread is None else f"±{100 * spread:.1f}%"
 
 
 def _verdict(row: Row) -> str:
@@ -101,7 +105,7 @@ def single(rows: Iterable[Row]) -> Table:
     for row in rows:
         time, deviation = "", ""
         if "median_us" in row:
-            time, deviation = f"{row['median_us']:.1f} us", f"±{100 * records.spread(row):.1f}%"
+            time, deviation = f"{row['median_us']:.1f} us", _deviation(records.spread(row))
         elif "seconds" in row:
             time = f"{row['seconds']:.2f} s"
         reached = row.get("reached")

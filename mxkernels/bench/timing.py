@@ -23,6 +23,10 @@ CYCLES_PER_SECOND = 2_000_000_000
 """Of `torch.cuda._sleep`, about; only the length of the head start depends on it."""
 
 
+LEAST_SAMPLES = 3
+"""Of fewer there are no quantiles between the extremes, and no spread is told."""
+
+
 def summary(samples: Sequence[float]) -> dict[str, float]:
     """Median, quantiles and extremes of microseconds.
 

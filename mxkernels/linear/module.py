@@ -18,7 +18,7 @@ class MXLinear(nn.Linear):
     The parameters, their initialization and the state_dict are those of nn.Linear (the weight is
     kept as it is and cast in every call), so either loads the other's. `config` may be changed at
     any time. Shapes, dtypes, special values and errors: `mx_linear`. TypeError for a `config` that
-    is no CastConfig.
+    is no CastConfig and for sizes that are no integers, ValueError for negative ones.
 
     >>> layer = MXLinear(64, 32, config=CastConfig(recipe="floor"))
     >>> layer(torch.zeros(4, 64)).shape, sorted(layer.state_dict())
@@ -38,6 +38,8 @@ class MXLinear(nn.Linear):
         config: CastConfig = CastConfig(),  # noqa: B008 - frozen
     ):
         _require(config)
+        for name, value in (("in_features", in_features), ("out_features", out_features)):
+            _require_size(name, value)
         super().__init__(in_features, out_features, bias, device, dtype)
         self.config = config
 
@@ -99,3 +101,12 @@ def _takes(filter: Filter, name: str) -> bool:
 def _require(config: object) -> None:
     if not isinstance(config, CastConfig):
         raise TypeError(f"config={config!r}: expected a CastConfig, got {type(config).__name__}")
+
+
+def _require_size(name: str, value: object) -> None:
+    """An integer of at least 0, as nn.Linear takes it: whatever has __index__; True is none."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        found = type(value).__name__
+        raise TypeError(f"{name}={value!r}: expected an integer of at least 0, got {found}")
+    if value < 0:
+        raise ValueError(f"{name}={value!r}: expected an integer of at least 0")

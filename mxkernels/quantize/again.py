@@ -28,14 +28,18 @@ Place = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]
 
 
 class Served(NamedTuple):
-    """A plan, the index of its device, and its outputs."""
+    """A plan, the index of its device, its outputs, and the part of the request that is a tuple."""
 
     plan: Started
     device: int
     places: tuple[Place, ...]
+    sizes: Any
 
 
 _SERVED: dict[Any, Served] = {}
+
+SIZES = 2
+"""Where a request has its block, or the layouts of both directions."""
 
 
 def index_of(x: torch.Tensor) -> int | None:
@@ -74,6 +78,10 @@ def _eligible(x: Any) -> bool:
     )
 
 
+def _same_types(given: Any, known: Any) -> bool:
+    return all(type(one) is type(other) for one, other in zip(given, known, strict=True))
+
+
 def served(x: Any, request: tuple[Any, ...]) -> Buffers | None:
     """The outputs of a request served before for a tensor that lies as x does, else None."""
     # Asked first: a graph that is captured must hold nothing of this table.
@@ -85,6 +93,9 @@ def served(x: Any, request: tuple[Any, ...]) -> Buffers | None:
         return None
     if found is None or found.device != current_device():
         return None
+    # (1.0, 32) is found as (1, 32) and is no block; the same object again, as a rule, costs nothing
+    if request[SIZES] is not found.sizes and not _same_types(request[SIZES], found.sizes):
+        return None
     outputs = tuple([allocate(*place) for place in found.places])
     found.plan.start(x, outputs)
     return outputs
@@ -95,7 +106,7 @@ def remember(x: torch.Tensor, request: tuple[Any, ...], plan: Started, outputs: 
     places = tuple((tuple(each.shape), each.stride(), each.dtype) for each in outputs)
     index = index_of(x)
     if index is not None:
-        keep(_SERVED, _key(x, request), Served(plan, index, places))
+        keep(_SERVED, _key(x, request), Served(plan, index, places, request[SIZES]))
 
 
 def remember_as(x: Any, request: tuple[Any, ...], known: tuple[Any, ...]) -> None:
@@ -103,7 +114,7 @@ def remember_as(x: Any, request: tuple[Any, ...], known: tuple[Any, ...]) -> Non
     if can_remember(x, request):
         found = _SERVED.get(_key(x, known))
         if found is not None:
-            keep(_SERVED, _key(x, request), found)
+            keep(_SERVED, _key(x, request), found._replace(sizes=request[SIZES]))
 
 
 def can_remember(x: Any, request: tuple[Any, ...]) -> bool:

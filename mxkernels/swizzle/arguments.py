@@ -12,6 +12,7 @@ from mxkernels.swizzle.shapes import (
     logical_shape,
     stored_shape,
 )
+from mxref.shown import shown
 
 SCALE_DTYPES = (torch.float8_e8m0fnu, torch.uint8)
 
@@ -19,7 +20,7 @@ SCALE_DTYPES = (torch.float8_e8m0fnu, torch.uint8)
 def tensor(name: str, value: object, dtypes: Sequence[torch.dtype]) -> torch.Tensor:
     """`value`, if it is a strided tensor of one of these dtypes; TypeError otherwise."""
     if not isinstance(value, torch.Tensor):
-        raise TypeError(f"{name}={value!r}: expected a tensor, got {type(value).__name__}")
+        raise TypeError(f"{name}={shown(value)}: expected a tensor, got {type(value).__name__}")
     if value.layout != torch.strided:
         raise TypeError(f"{name} has layout {value.layout}: expected torch.strided")
     if value.dtype not in dtypes:

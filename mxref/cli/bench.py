@@ -1,7 +1,5 @@
 """`mxref bench`: what the reference costs here, beside torchao's eager code and gfloat."""
 
-import json as files
-from pathlib import Path
 from typing import Annotated, Any
 
 import torch
@@ -10,6 +8,7 @@ from rich.table import Table
 
 from mxref.cli import oracle, screen
 from mxref.cli.errors import WrongCallError, unknown
+from mxref.cli.options import JsonFile
 from mxref.cli.progress import bar
 from mxref.recipes import RECIPES
 
@@ -22,7 +21,9 @@ def bench(
     runs: Annotated[int, Option(min=1, help="times each call is timed")] = 9,
     threads: Annotated[int, Option(min=1, help="of torch, on a CPU")] = 1,
     recipe: Annotated[str, Option(help="the scale rule")] = "rceil",
-    json: Annotated[Path | None, Option(help="write the figures to this file")] = None,
+    json: Annotated[
+        str | None, Option(metavar="FILE", help="write the figures; replaces only a results file")
+    ] = None,
 ) -> None:
     """Measure the reference: MB/s and peak extra memory, medians of interleaved runs."""
     if recipe not in RECIPES:
@@ -31,22 +32,10 @@ def bench(
         raise unknown("--device", device, ("cpu", "cuda"))
     if device == "cuda" and not torch.cuda.is_available():
         raise WrongCallError(f"--device='cuda': torch {torch.__version__} sees no CUDA device")
-    if json is not None:
-        _writable(json)
+    out = JsonFile(json)
     content = measure(device, size, runs, threads, recipe)
     show(content)
-    if json is not None:
-        json.write_text(files.dumps(content, indent=1) + "\n")
-
-
-def _writable(path: Path) -> None:
-    try:
-        with path.open("a"):
-            pass
-    except OSError as error:
-        raise WrongCallError(f"--json={str(path)!r}: {error.strerror}") from error
-    if not path.stat().st_size:
-        path.unlink()
+    out.write(content)
 
 
 def measure(device: str, size: int, runs: int, threads: int, recipe: str) -> dict[str, Any]:
@@ -112,7 +101,8 @@ def times(rows: list[dict[str, Any]]) -> Table:
             row["dtype"],
             "x".join(map(str, row["block"])),
             f"{row['elements']:,}",
-            f"{row['median_ms']:.2f} ±{100 * row['spread']:.0f}%",
+            f"{row['median_ms']:.2f}"
+            + ("" if row["spread"] is None else f" ±{100 * row['spread']:.0f}%"),
             f"{row['mb_per_s']:,.2f}",
             f"{speed / theirs:.3g}" if compared and theirs else "",
         )

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -69,6 +70,10 @@ def opened(path: str, least_rank: int) -> Iterator[Checkpoint]:
 
     `least_rank` is the rank below which a tensor is skipped: that of the block.
     """
+    if not path:
+        raise WrongCallError("--tensors='': expected the name of a safetensors file")
+    if Path(path).is_dir():
+        raise WrongCallError(f"--tensors={path!r}: a directory, expected one safetensors file")
     try:
         handle = safe_open(path, framework="pt")
     except (OSError, SafetensorError) as error:

@@ -33,6 +33,7 @@ def serve(connection: Connection, choice: Choice, arguments: dict[str, Any]) -> 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
+        connection.send(("importing",))
         found = _subjects(choice, arguments)
         connection.send(("ready", {each.label: each.claims for each in found}))
         known = {each.label: each for each in found}

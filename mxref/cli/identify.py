@@ -10,7 +10,7 @@ import mxref
 from mxref.cli import options, screen
 from mxref.cli.errors import WrongCallError, one_line
 from mxref.cli.options import JsonFile
-from mxref.cli.supervisor import exit_name
+from mxref.cli.supervisor import STARTING, exit_name
 from mxref.formats import INPUTS
 from mxref.testing import identify as named
 from mxref.testing import targets
@@ -32,11 +32,17 @@ Dtypes = Annotated[
     typer.Option("--dtype", metavar="NAME", help="bf16, fp16 or fp32; may be repeated."),
 ]
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write what was found as JSON.")
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write what was found as JSON; replaces only a results file."
+    ),
 ]
 
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="For all calls together.")
+    float,
+    typer.Option(
+        "--timeout", metavar="SECONDS", min=0.1, help="For the import, and for all calls together."
+    ),
 ]
 
 
@@ -58,6 +64,7 @@ def identify(
         "device": options.device(device),
         "dtypes": options.dtypes(dtype) or options.dtypes(tuple(INPUTS)),
     }
+    options.require_contract_applies(arguments["contract"], arguments["scale_layout"])
     out = JsonFile(json)
     kind, found = _in_a_child(target, arguments, timeout)
     if kind == "refused":
@@ -71,29 +78,45 @@ def identify(
 
 
 def _in_a_child(target: str, arguments: dict[str, Any], timeout: float) -> tuple[str, Any]:
-    """What `_work` sends, or ("ended", why) where the target ends its process or hangs."""
+    """What `_work` sends last, or ("ended", why) where the target ends its process or hangs.
+
+    Where that happens while it is imported, the call is wrong: no answer of it was seen.
+    """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(theirs, target, arguments), daemon=True)
     process.start()
     theirs.close()
+    stage = ""
     try:
-        if not ours.poll(timeout):
-            return "ended", f"unknown: {target} gave no answer within {timeout:g} s"
-        answer: tuple[str, Any] = ours.recv()
-        return answer
+        # the time of the process and of torch is not the target's
+        limit = max(STARTING, timeout)
+        while ours.poll(limit):
+            message: tuple[str, Any] = ours.recv()
+            if message[0] != "stage":
+                return message
+            stage, limit = message[1], timeout
+        why = f"gave no answer within {limit:g} s"
     except EOFError:
         process.join()
-        return "ended", f"unknown: {target} ended the process with {exit_name(process.exitcode)}"
+        why = f"ended the process with {exit_name(process.exitcode)}"
     finally:
         process.kill()
         process.join()
+    if stage == "called":
+        return "ended", f"unknown: {target} {why}"
+    return "refused", f"target={target!r}: {why} while it was imported"
 
 
 def _work(connection: Connection, target: str, arguments: dict[str, Any]) -> None:
-    """The child's part: ("found", Identity), or ("refused", one line) for a wrong target."""
+    """The child's part: ("found", Identity), or ("refused", one line) for a wrong target.
+
+    Before it ("stage", "imported") and ("stage", "called"), as the target is.
+    """
+    connection.send(("stage", "imported"))
     try:
         function = targets.load(target)
+        connection.send(("stage", "called"))
         connection.send(("found", named(function, **arguments)))
     except ValueError as error:
         connection.send(("refused", one_line(error)))

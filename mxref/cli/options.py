@@ -92,6 +92,16 @@ def contract(value: str | None) -> int | None:
     return None if value is None else int(value)
 
 
+def require_contract_applies(value: int | None, layout: str | None) -> None:
+    """Refuse a contracted dimension for a layout in which no byte depends on it."""
+    if value is not None and layout is not None and not layouts.LAYOUTS[layout].needs_contract:
+        able = ", ".join(name for name, each in layouts.LAYOUTS.items() if each.needs_contract)
+        raise WrongCallError(
+            f"--contract={value}: without effect on scale layout {layout!r}; it applies to "
+            f"--scale-layout {able}, where --block 32x32 needs it"
+        )
+
+
 def device(value: str) -> str:
     """A device that is here: cpu, cuda or cuda:N."""
     if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", value):
@@ -116,8 +126,29 @@ def integer(option: str, value: str | None, *, least: int) -> int | None:
     return int(value)
 
 
+RESULTS = ({"version", "spec"}, {"environment", "rows", "memory"})
+"""What verify and identify write has the first keys, what bench writes the second."""
+
+
+def holds_results(path: Path) -> bool:
+    """Whether a file is empty or holds what a command of mxref wrote."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            # a checkpoint of many GB is not read in order to learn that it is none
+            if file.read(1) not in ("{", ""):
+                return False
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text) if text else dict.fromkeys(RESULTS[0])
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and any(keys <= content.keys() for keys in RESULTS)
+
+
 class JsonFile:
-    """The file that `--json` names, found writable before the run and written after it."""
+    """The file that `--json` names, found writable before the run and written after it.
+
+    POLICY: it replaces an older results file, and no other file.
+    """
 
     def __init__(self, path: str | None, tensors: str | None = None) -> None:
         self._path = Path(path).absolute() if path else None
@@ -128,6 +159,10 @@ class JsonFile:
         if tensors is not None and self._path == Path(tensors).absolute():
             raise WrongCallError(f"--json={path!r}: the file that --tensors reads")
         existed = self._path.exists()
+        if self._path.is_file() and not holds_results(self._path):
+            raise WrongCallError(
+                f"--json={path!r}: exists and is no results file of mxref, which alone is replaced"
+            )
         try:
             with self._path.open("a"):
                 pass

@@ -150,7 +150,8 @@ def _row(subject: Subject, samples: list[float]) -> dict[str, Any]:
         "median_ms": round(middle, 4),
         "min_ms": round(ordered[0], 4),
         "max_ms": round(ordered[-1], 4),
-        "spread": round(width / middle, 4),
+        # of one or two figures there is none
+        "spread": round(width / middle, 4) if len(ordered) > 2 else None,
         "mb_per_s": round(subject.read_bytes / middle / 1e3, 3),
     }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mxref.cli.errors import WrongCallError, one_line
-from mxref.cli.options import Choice, block_name
+from mxref.cli.options import Choice, block_name, require_contract_applies
 from mxref.formats import INPUTS
 from mxref.testing import targets
 from mxref.testing.adapter import CLAIMS, Adapter
@@ -56,6 +56,7 @@ def named(choice: Choice, target: str) -> Subject:
         dtypes=choice.dtypes or tuple(INPUT_FORMATS),
         level=choice.level or "full",
     )
+    require_contract_applies(choice.contract, claims.scale_layout)
     return Subject(target, fn, claims)
 
 
@@ -78,7 +79,9 @@ def _adapter(choice: Choice, target: str, found: Adapter | type[Adapter]) -> Sub
         claims["device"] = choice.device
     device = claims.pop("device")
     label = f"{target}()" if isinstance(found, type) else target
-    return Subject(label, adapter, _claims(choice, device, level=choice.level or "full", **claims))
+    made = _claims(choice, device, level=choice.level or "full", **claims)
+    require_contract_applies(choice.contract, made.scale_layout)
+    return Subject(label, adapter, made)
 
 
 def registered() -> list[Any]:

@@ -5,7 +5,8 @@ One child runs everything and is started again only after it has ended. Messages
 ==========================================  ====================================================
 to the child                                from the child
 ==========================================  ====================================================
-(when it starts)                            ("ready", {label: Claims}) or ("wrong", line)
+(when it starts)                            ("importing",), then ("ready", {label: Claims}) or
+                                            ("wrong", line)
 ("checks", label, [(dtype, check), ...])    for each ("start",), ("asking",) before every call of
                                             the target, ("outcome", Outcome)
 ("call", label, pickled tensor)             ("answer", pickled Answer), or ("refused" or
@@ -33,7 +34,7 @@ from mxref.testing.claims import Claims
 from mxref.testing.judge import Judge, Refused, Wrong
 
 STARTING = 120
-"""Seconds that a start may take at least: importing torch and the target's module."""
+"""Seconds that a start may take at least: a process, torch, and the registered kernels."""
 
 
 class EndedError(Exception):
@@ -47,7 +48,7 @@ class BrokenDeviceError(Exception):
 class Child:
     """The targets of one call of the command, behind a process boundary.
 
-    `timeout` is how long one call of a target may take, in seconds; 0 for any time.
+    `timeout` is how long one call of a target, or its import, may take, in seconds; 0 for any time.
     """
 
     def __init__(self, choice: Choice, **arguments: Any) -> None:
@@ -78,7 +79,11 @@ class Child:
         self._process = context.Process(target=serve, args=(theirs, self._choice, self._arguments))
         self._process.start()
         theirs.close()
-        self.claims = self.receive(self.timeout and max(STARTING, self.timeout))[1]
+        starting = self.timeout and max(STARTING, self.timeout)
+        self.receive(starting)
+        # what the call names is code of others, under the limit of the call
+        named = self._choice.target is not None
+        self.claims = self.receive(self.timeout if named else starting)[1]
 
     def stop(self) -> None:
         """End the child, whatever it is doing."""

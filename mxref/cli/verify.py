@@ -52,10 +52,13 @@ MultipleOf = Annotated[
 ]
 Seed = Annotated[str, typer.Option("--seed", metavar="N", help="Seed of the random inputs.")]
 Json = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write the reports as JSON.")
+    str | None,
+    typer.Option(
+        "--json", metavar="FILE", help="Write the reports as JSON; replaces only a results file."
+    ),
 ]
 Timeout = Annotated[
-    str, typer.Option("--timeout", metavar="N", help="Seconds for one call; 0 for any time.")
+    str, typer.Option("--timeout", metavar="N", help="Seconds for one call, or the import; 0: any.")
 ]
 FuzzSeconds = Annotated[
     str, typer.Option("--fuzz-seconds", metavar="N", help="Budget of level fuzz for each dtype.")

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from mxref.blocks import Quantized
 from mxref.matmul import matmul
+from mxref.shown import shown
 from mxref.tiles import Block
 
 
@@ -33,7 +34,7 @@ def assert_matmul_within_bound(
     AssertionError: 1 of 1 elements; at (0, 0): 288.0, expected 576.0 within 0.00896
     """
     if not isinstance(found, Tensor):
-        raise TypeError(f"found={found!r}: expected a tensor, got {type(found).__name__}")
+        raise TypeError(f"found={shown(found)}: expected a tensor, got {type(found).__name__}")
     value, bound = matmul(a, b, blocks=blocks, dtype=found.dtype)
     if found.shape != value.shape:
         raise AssertionError(f"shape {tuple(found.shape)}, expected {tuple(value.shape)}")

@@ -7,11 +7,13 @@ from functools import partial
 from importlib.metadata import entry_points
 from itertools import product
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
 
 from mxref.layouts import LAYOUTS
+from mxref.testing.adapter import Adapter
 from mxref.testing.claims import INPUT_FORMATS
 from mxref.testing.judge import describe
 from mxref.testing.pairs import covering
@@ -120,7 +122,8 @@ def load(target: str) -> Callable[..., Any]:
     """The function that "package.module:function" names; dots reach into classes and objects.
 
     The current directory can be imported from. Raises ValueError in one line: not of this form,
-    no such module, a module that fails while it is imported, no such attribute, not callable.
+    no such module, a module that fails while it is imported, no such attribute, not callable, a
+    class that is no Adapter: called, it makes an object of its own and no (payload, scale).
 
     >>> load("mxref:quantize").__name__
     'quantize'
@@ -149,5 +152,18 @@ def load(target: str) -> Callable[..., Any]:
             raise ValueError(f"target={target!r}: {module_name} has no {path!r}") from None
     if not callable(found):
         raise ValueError(f"target={target!r}: a {type(found).__name__}, expected a function")
+    if _only_makes_itself(found):
+        raise ValueError(
+            f"target={target!r}: the class {found.__name__}, expected a function x -> (payload, "
+            "scale), an object that can be called so, or an Adapter"
+        )
     function: Callable[..., Any] = found
     return function
+
+
+def _only_makes_itself(found: Any) -> bool:
+    """Whether it is a class and a call gives an object of it, which is neither Adapter nor pair."""
+    if not isinstance(found, type) or issubclass(found, (Adapter, tuple, list)):
+        return False
+    # __new__ and a metaclass in Python may return anything
+    return not any(isinstance(f, FunctionType) for f in (found.__new__, type(found).__call__))

@@ -117,7 +117,8 @@ def make(
     from mxref import SPEC
 
     resolved, tile = resolve(recipe), require_block(block)
-    # asks the layout, which says what is wrong with itself and with the contract
+    _require_layout(scale_layout)
+    # asks the layout, which says what is wrong with the contract
     layouts.stored_shape((32, 32), scale_layout, block=tile, contract=contract)
     cases = []
     for fmt in _formats(dtypes):
@@ -140,6 +141,15 @@ def values(bits: Tensor, dtype: str) -> Tensor:
     signed = bits - ((bits >> (fmt.bits - 1)) << fmt.bits)
     integer = torch.int32 if fmt.bits == 32 else torch.int16
     return signed.to(integer).view(getattr(torch, fmt.torch_dtype))
+
+
+def _require_layout(name: object) -> None:
+    expected = ", ".join(map(repr, layouts.LAYOUTS))
+    if not isinstance(name, str):
+        got = type(name).__name__
+        raise TypeError(f"scale_layout={name!r}: expected one of {expected}, got {got}")
+    if name not in layouts.LAYOUTS:
+        raise ValueError(f"scale_layout={name!r}: expected one of {expected}")
 
 
 def _formats(dtypes: object) -> list[InputFormat]:

@@ -107,6 +107,14 @@ def test_a_module_that_ends_the_process_is_a_wrong_call(tmp_path, monkeypatch):
     assert "the process ended with exit code 0 while it was imported" in line
 
 
+def test_an_import_that_never_returns_is_under_the_time_limit(tmp_path, monkeypatch):
+    (tmp_path / "never_imported.py").write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.chdir(tmp_path)
+    line = call("verify", "never_imported:f", "--timeout", "1").wrong
+    reason = "no answer within 1 s while it was imported"
+    assert line == f"mxref: target='never_imported:f': {reason}\n"
+
+
 def test_tensors_of_a_file_are_judged_across_the_border(tmp_path):
     path = tmp_path / "model.safetensors"
     tensors = {name: torch.ones(4, 32) for name in ("a", "b", "c")}

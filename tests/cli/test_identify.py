@@ -54,6 +54,10 @@ def test_json(tmp_path):
         ([f"{STUBS}:right", "--block", "2x2"], ["--block='2x2'"]),
         ([f"{STUBS}:right", "--scale-layout", "x"], ["--scale-layout='x'"]),
         ([f"{STUBS}:right", "--contract", "3"], ["--contract='3'"]),
+        (
+            [f"{STUBS}:right", "--contract", "-2", "--scale-layout", "plain"],
+            ["--contract=-2", "'plain'", "swizzle_32_4_4"],
+        ),
         ([f"{STUBS}:right", "--dtype", "fp8"], ["--dtype='fp8'"]),
         ([f"{STUBS}:right", "--device", "tpu"], ["--device='tpu'"]),
         ([f"{STUBS}:right", "--json", "/nonexistent/x.json"], ["--json"]),
@@ -62,6 +66,22 @@ def test_json(tmp_path):
 def test_a_wrong_call_is_one_line_and_exit_2(arguments, parts):
     line = call("identify", *arguments).wrong
     assert all(part in line for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("time.sleep(600)", "gave no answer within 1 s while it was imported"),
+        ("os._exit(3)", "ended the process with exit code 3 while it was imported"),
+    ],
+)
+def test_a_module_whose_import_does_not_return_is_a_wrong_call(
+    statement, why, tmp_path, monkeypatch
+):
+    (tmp_path / "never.py").write_text(f"import os, time\n{statement}\n")
+    monkeypatch.chdir(tmp_path)
+    line = call("identify", "never:f", *QUICK, "--timeout", "1").wrong
+    assert line == f"mxref: target='never:f': {why}\n"
 
 
 def test_an_end_of_the_process_and_a_hang_are_one_line(tmp_path, monkeypatch):

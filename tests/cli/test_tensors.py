@@ -187,9 +187,17 @@ def test_a_file_that_is_no_checkpoint_is_one_line_and_exit_2(tmp_path, content, 
     assert part in line
 
 
-@pytest.mark.parametrize("path", ["/nonexistent.safetensors", "/"])
-def test_an_absent_file_is_one_line_and_exit_2(path):
-    assert "--tensors" in call("verify", f"{STUBS}:right", "--tensors", path).wrong
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/nonexistent.safetensors", "No such file or directory"),
+        ("/", "a directory, expected one safetensors file"),
+        ("", "expected the name of a safetensors file"),
+    ],
+)
+def test_an_absent_file_is_one_line_and_exit_2(path, reason):
+    line = call("verify", f"{STUBS}:right", "--tensors", path).wrong
+    assert line.startswith(f"mxref: --tensors={path!r}: {reason}")
 
 
 def test_a_checkpoint_without_the_dtype_is_one_line_and_exit_2(tmp_path):

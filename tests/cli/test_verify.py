@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from mxref.cli import subjects
+from mxref.cli.errors import WrongCallError
+from mxref.cli.options import Choice
 from tests.cli.cli_call import call
 
 STUBS = "tests.cli.stub_targets"
@@ -130,6 +133,7 @@ def test_nothing_to_judge_is_one_line_and_exit_2(registry, registered, arguments
         (["nowhere.at.all:f"], ["nowhere"]),
         ([f"{STUBS}:nope"], ["nope"]),
         ([f"{STUBS}:not_callable"], ["int"]),
+        ([f"{STUBS}:Spec"], ["the class Spec", "expected a function"]),
         (["no_colon"], ["no_colon", "package.module:function"]),
         ([f"{STUBS}:right", "--recipe", "RCEIL"], ["--recipe='RCEIL'", "floor, rceil"]),
         ([f"{STUBS}:right", "--block", "16x2"], ["--block='16x2'", "1x32, 32x1, 32x32"]),
@@ -144,6 +148,7 @@ def test_nothing_to_judge_is_one_line_and_exit_2(registry, registered, arguments
         ([f"{STUBS}:right", "--multiple-of", "0"], ["--multiple-of='0'", "at least 1"]),
         ([f"{STUBS}:right", "--contract", "1"], ["--contract='1'", "-1, -2"]),
         ([f"{STUBS}:right", "--contract", "-2"], ["--contract=-2", "(1, 32)"]),
+        ([f"{STUBS}:right", "--contract", "-1"], ["--contract=-1", "'plain'", "swizzle_32_4_4"]),
         (
             [f"{STUBS}:right", "--block", "32x32", "--scale-layout", "swizzle_32_4_4"],
             ["--contract=None", "-1 or -2"],
@@ -172,3 +177,14 @@ def test_a_json_file_that_cannot_be_written_is_found_before_the_run(tmp_path):
 def test_control_c_exits_130():
     outcome = call("verify", f"{STUBS}:interrupted", *QUICK)
     assert (outcome.code, outcome.err) == (130, "mxref: interrupted\n")
+
+
+def test_a_contract_is_refused_where_no_byte_depends_on_it():
+    """For a target that the options describe, and for one that describes itself."""
+    for name in ("right", "claimed"):
+        target = f"tests.cli.crashing_targets:{name}"
+        with pytest.raises(WrongCallError, match=r"--contract=-1: without effect .*'plain'"):
+            subjects.named(Choice(target=target, contract=-1), target)
+    for block in ((1, 32), (32, 32)):
+        choice = Choice(contract=-1, block=block, scale_layout="swizzle_32_4_4")
+        assert subjects.named(choice, f"{STUBS}:right").claims.contract == -1

@@ -73,6 +73,46 @@ def test_positions_tell_any_two_places_apart() -> None:
                 assert len(torch.unique((keys * weights).sum(1))) == len(keys)
 
 
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (lambda x: (x.shape, x.dtype), "new numbers in another tensor of the same shape got the "),
+        (id, "new numbers in the same tensor got the answer of call 2 again: "),
+        (lambda x: x.clone().view(torch.int16).tolist(), ""),
+    ],
+)
+@pytest.mark.parametrize("level", ["smoke", "full"])
+def test_an_answer_that_is_kept_is_called_so(level: str, key: Any, message: str) -> None:
+    held: list[Any] = [None, None, None]
+
+    def fn(x: Tensor) -> Any:
+        if held[0] != key(x):
+            held[:] = key(x), x, mxref.quantize(x)
+        return held[2]
+
+    report = verify(fn, recipe="rceil", dtypes=BF16, checks=["new_numbers"], level=level)
+    assert [each.check for each in report.failures] == ["new_numbers"] * bool(message)
+    assert not message or report.failures[0].message.startswith(message)
+
+
+def test_two_buffers_by_turns_are_found() -> None:
+    buffers: list[Any] = [None, None]
+
+    def fn(x: Tensor) -> Any:
+        new = mxref.quantize(x)
+        buffers.reverse()
+        if buffers[0] is None or buffers[0].payload.shape != x.shape:
+            buffers[0] = new
+        for kept, part in zip(buffers[0], new, strict=True):
+            kept.view(torch.uint8).copy_(part.view(torch.uint8))
+        return buffers[0]
+
+    claims: dict[str, Any] = {"recipe": "rceil", "dtypes": BF16, "level": "smoke"}
+    found = verify(fn, checks=["new_numbers"], **claims).failures[0].message
+    assert found.startswith("a later call changed the result of call 1: ")
+    assert verify(fn, checks=["result_kept"], **claims).passed
+
+
 def test_every_check_file_is_listed() -> None:
     folder = Path(mxref.testing.checks.__file__).parent
     files = {path.stem for path in folder.glob("*.py")} - {"__init__"}

@@ -1,5 +1,6 @@
 """Targets: functions by name, registries by entry point, kernels by duck typing."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,18 @@ import mxref
 from mxref.testing import targets, verify
 
 FILES = {
-    "good_target.py": "import mxref\nfrom functools import partial\nquantize = mxref.quantize\n"
-    "class Box:\n    quantize = staticmethod(mxref.quantize)\nnumber = 3\n",
+    "good_target.py": "from functools import partial\n"
+    "import mxref.testing\nquantize = mxref.quantize\n"
+    "class Box:\n    quantize = staticmethod(mxref.quantize)\nnumber = 3\n"
+    "class Taking:\n    def __init__(self, x): pass\n"
+    "    def __call__(self, x): return quantize(x)\n"
+    "taking = Taking(0)\npart = partial(quantize, block=(32, 1))\n"
+    "class New:\n    def __new__(cls, x): return quantize(x)\n"
+    "class Meta(type):\n    def __call__(cls, x): return quantize(x)\n"
+    "class Made(metaclass=Meta): pass\n"
+    "class Pair(tuple):\n    def __init__(self, x): pass\n"
+    "class Mine(mxref.testing.Adapter):\n    recipe, quantize = 'rceil', staticmethod(quantize)\n"
+    "mine = Mine()\n",
     "broken_target.py": "def f(:\n",
     "raising_target.py": "raise RuntimeError('no driver')\n",
     "leaving_target.py": "raise SystemExit(1)\n",
@@ -38,6 +49,12 @@ def test_load_finds_functions_in_the_current_directory(here: Path) -> None:
     assert targets.load("good_target:Box.quantize") is mxref.quantize
 
 
+@pytest.mark.parametrize("name", ["taking", "part", "New", "Made", "Pair", "Mine", "mine"])
+def test_load_takes_whatever_may_answer_a_tensor(here: Path, name: str) -> None:
+    found = targets.load(f"good_target:{name}")
+    assert found is getattr(importlib.import_module("good_target"), name)
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [
@@ -53,6 +70,8 @@ def test_load_finds_functions_in_the_current_directory(here: Path) -> None:
         ("leaving_target:f", "importing leaving_target failed: SystemExit"),
         ("good_target:other", "good_target has no 'other'"),
         ("good_target:number", "a int, expected a function"),
+        ("good_target:Box", "the class Box, expected a function x -> (payload, scale)"),
+        ("good_target:Taking", "the class Taking, expected a function x -> (payload, scale)"),
     ],
 )
 def test_load_says_in_one_line_what_is_wrong(here: Path, target: str, message: str) -> None:

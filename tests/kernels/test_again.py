@@ -139,6 +139,23 @@ def test_bad_arguments_are_named_after_a_call_was_served(counted):
         CALL([1.0], "floor", *DIM0)
 
 
+@pytest.mark.parametrize("call", [CALL, mxkernels.quantize])
+def test_what_only_equals_a_block_is_refused_after_the_block_was_served(counted, monkeypatch, call):
+    monkeypatch.setattr(mxkernels, "chosen_backend", lambda *asked: "cuda")
+    for _ in range(2):
+        call(tensor(1), "floor", block=(1, 32))
+        call(tensor(1), "floor", block=tuple([1, 32]))  # noqa: C409 - an object of its own
+    assert counted == ["quantize"]
+    for block in ((1.0, 32), (True, 32), (1, 32.0)):
+        with pytest.raises(ValueError, match=r"block=.*: expected one of \(1, 32\)"):
+            call(tensor(1), "floor", block=block)
+    for block in ((1.0, 32), (True, 32)):
+        other = torch.zeros(64, 32)
+        with pytest.raises(ValueError, match=r"block="):
+            call(other, "floor", block=block)
+        call(other, "floor", block=(1, 32))
+
+
 def test_nothing_empty_or_copied_is_remembered(counted):
     for x in (tensor(1)[:0], tensor(1)[::2, ::2]):
         for _ in range(2):

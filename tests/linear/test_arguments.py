@@ -1,8 +1,11 @@
 """What bad arguments and unavailable choices say, and that what runs can be printed."""
 
+import numpy as np
 import pytest
 import torch
 
+import mxkernels
+import mxref
 from mxkernels import CastConfig, MXLinear, arch, convert, mx_linear, registry
 from mxkernels.linear import cast
 
@@ -131,3 +134,45 @@ def test_a_bad_argument_of_convert_is_named(arguments, error, word):
     assert word in str(raised.value)
     with pytest.raises(TypeError, match="config=None"):
         MXLinear(32, 32, config=None)
+
+
+@pytest.mark.parametrize("name", ["in_features", "out_features"])
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [(-1, ValueError), (64.0, TypeError), (True, TypeError), ("64", TypeError), (None, TypeError)],
+)
+def test_a_size_that_is_none_is_named(name, value, error):
+    with pytest.raises(error) as raised:
+        MXLinear(**{"in_features": 64, "out_features": 4} | {name: value})
+    assert f"{name}={value!r}: expected an integer of at least 0" in str(raised.value)
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_sizes_are_those_that_nn_linear_takes():
+    for sizes in ((0, 4), (4, 0), (np.int64(64), np.int32(4))):
+        assert MXLinear(*sizes).weight.shape == torch.nn.Linear(*sizes).weight.shape
+
+
+@pytest.mark.parametrize("call", [mxref.matmul, mxkernels.matmul])
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (X, "=<Tensor (4, 64) torch.float32>: expected a Quantized, got Tensor"),
+        ([X, W], "=[<Tensor (4, 64) torch.float32>, <Tensor (8, 64) torch.float32>]: expected a"),
+        ((X, 1, None), "=(<Tensor (4, 64) torch.float32>, 1, None): expected a Quantized, got"),
+        (None, "=None: expected a Quantized, got NoneType"),
+        (((X,), W), ".payload=(<Tensor (4, 64) torch.float32>,): expected a tensor"),
+    ],
+)
+def test_a_tensor_for_a_pair_is_shown_by_its_shape(call, which, wrong, words):
+    operands = [mxref.quantize(X), mxref.quantize(W)]
+    if call is mxref.matmul:
+        operands[1] = mxref.Quantized(operands[1].payload.mT, operands[1].scale.mT)
+    operands[which] = wrong
+    with pytest.raises(TypeError) as raised:
+        call(*operands)
+    message = str(raised.value)
+    assert message.startswith(f"{'ab'[which]}{words}")
+    assert len(message) < 250
+    assert "\n" not in message

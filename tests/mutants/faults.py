@@ -184,15 +184,30 @@ def cleans_input(x: Tensor) -> Any:
 class ReusedBuffer:
     """Outputs are views of buffers that live as long as the shape does not change."""
 
-    def __init__(self) -> None:
+    def __init__(self, turns: int = 1) -> None:
         self.buffers: dict[Any, Any] = {}
+        self.turns = itertools.cycle(range(turns))
 
     def __call__(self, x: Tensor) -> Any:
         result = mxref.quantize(x, "rceil")
-        kept = self.buffers.setdefault((x.shape, x.dtype), [each.clone() for each in result])
+        key = (x.shape, x.dtype, next(self.turns))
+        kept = self.buffers.setdefault(key, [each.clone() for each in result])
         for buffer, new in zip(kept, result, strict=True):
             buffer.view(torch.uint8).copy_(new.view(torch.uint8))
         return tuple(kept)
+
+
+class Kept:
+    """The last answer is given again as long as the key of the input is the same."""
+
+    def __init__(self, key: Callable[[Tensor], Any]) -> None:
+        self.key, self.last = key, (None, None, None)
+
+    def __call__(self, x: Tensor) -> Any:
+        # x is held, so that no other tensor gets its id
+        if self.last[0] != self.key(x):
+            self.last = (self.key(x), x, mxref.quantize(x, "rceil"))
+        return self.last[2]
 
 
 class Racy:

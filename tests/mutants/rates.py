@@ -25,7 +25,7 @@ from tests.mutants.mutant import Mutant
 from tests.mutants.right import RIGHT
 from tests.mutants.wrong import MUTANTS
 
-BEHAVIOUR = ("input_unchanged", "repeatable", "result_kept")
+BEHAVIOUR = ("input_unchanged", "new_numbers", "repeatable", "result_kept")
 """Checks whose own names are the cause; no hypothesis on bytes is asked."""
 SMOKE = tuple(check.name for check in CHECKS if "smoke" in check.levels)
 

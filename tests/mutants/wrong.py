@@ -4,6 +4,7 @@ import torch
 
 import mxref
 from tests.mutants.faults import (
+    Kept,
     Racy,
     ReusedBuffer,
     at_least,
@@ -268,7 +269,12 @@ CALLS = (
            on_bytes(lambda x, p, s: (p.mT.contiguous().mT, s)), claims={"payload_order": "row"}),
     Mutant("reads storage order", "strides", "strides are ignored", storage_order),
     Mutant("storage offset ignored", "offsets", "storage offset", offset_ignored),
-    Mutant("output buffer used again", "result_kept", "result_kept", ReusedBuffer()),
+    Mutant("output buffer used again", "result_kept", "changed", ReusedBuffer()),
+    Mutant("two output buffers by turns", "new_numbers", "a later call changed",
+           ReusedBuffer(turns=2)),
+    Mutant("first answer of a shape kept", "new_numbers", "another tensor of the same shape",
+           Kept(lambda x: (x.shape, x.dtype))),
+    Mutant("answer of the same tensor kept", "new_numbers", "the same tensor", Kept(id)),
     Mutant("not deterministic", "repeatable", "repeatable", Racy()),
     Mutant("payload of another dtype", "edge_blocks", "dtype", other_dtype),
     Mutant("scale of the transposed shape", "shapes", "stored transposed",

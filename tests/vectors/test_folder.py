@@ -143,7 +143,7 @@ def test_a_changed_count_in_the_manifest_is_named(folder):
         ({"axes": None}, "axes is missing or of the wrong kind"),
         ({"block": [2, 2]}, r"block=\(2, 2\)"),
         ({"block": []}, r"block=\(\)"),
-        ({"scale_layout": 1}, "layout=1"),
+        ({"scale_layout": 1}, "scale_layout=1"),
         ({"contract": "x", "scale_layout": "swizzle_32_4_4"}, "contract='x'"),
         ({"dtypes": []}, r"dtypes=\[\]"),
         ({"dtypes": ["fp8"]}, r"dtypes=\['fp8'\]"),

@@ -163,7 +163,7 @@ def test_a_text_that_is_not_one_is_refused(old, new, part):
     [
         ({"recipe": "flor"}, ValueError, "recipe='flor'"),
         ({"block": (1, 16)}, ValueError, r"block=\(1, 16\)"),
-        ({"scale_layout": "swizzle"}, ValueError, "layout='swizzle'"),
+        ({"scale_layout": "swizzle"}, ValueError, "scale_layout='swizzle'"),
         ({"block": (32, 32), "scale_layout": "swizzle_32_4_4"}, ValueError, "contract=None"),
         ({"contract": -3, "scale_layout": "swizzle_32_4_4"}, ValueError, "contract=-3"),
         ({"dtypes": ()}, ValueError, r"dtypes=\(\)"),
