@@ -88,7 +88,10 @@ def plan_cuda(
     scale_layout: str,
     config: CudaFlat | CudaTile | None = None,
 ) -> tuple[Plan, torch.Tensor]:
-    """The plan of a request, and x or the copy of it that the plan is for."""
+    """The plan of a request, and x or the copy of it that the plan is for.
+
+    A CudaFlat asks for the kernel without tiles, where blocks simply follow one another.
+    """
 
     def make() -> tuple[Plan, torch.Tensor]:
         case = canonical(x, block, payload_order, scale_layout)
@@ -100,26 +103,6 @@ def plan_cuda(
         return plan_of(case, *buffers, recipe, config), case.x
 
     return planned(_PLANS, x, buffers, (recipe, block, payload_order, scale_layout, config), make)
-
-
-def launch_cuda(
-    x: torch.Tensor,
-    payload: torch.Tensor,
-    scale: torch.Tensor,
-    recipe: str,
-    block: tuple[int, int] = (1, 32),
-    payload_order: str = "row",
-    scale_layout: str = "plain",
-    config: CudaFlat | CudaTile | None = None,
-) -> None:
-    """Write payload and stored scales of `x` into two dense buffers of bytes.
-
-    A CudaFlat asks for the kernel without tiles, where blocks simply follow one another.
-    """
-    if x.numel():
-        buffers = payload, scale
-        plan, source = plan_cuda(x, buffers, recipe, block, payload_order, scale_layout, config)
-        plan.start(source, buffers)
 
 
 def plan_both_cuda(
@@ -137,19 +120,6 @@ def plan_both_cuda(
         return plan_of_both(case, recipe, config)._replace(swapped=swapped), case.x
 
     return planned(_PLANS, x, buffers, (recipe, layouts, config), make)
-
-
-def launch_both_cuda(
-    x: torch.Tensor,
-    buffers: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor],
-    recipe: str,
-    layouts: tuple[str, str] = ("plain", "plain"),
-    config: CudaTile | None = None,
-) -> None:
-    """Write payload and stored scales of both directions: (1, 32) row, then (32, 1) col."""
-    if x.numel():
-        plan, source = plan_both_cuda(x, buffers, recipe, layouts, config)
-        plan.start(source, buffers)
 
 
 def plan_of(

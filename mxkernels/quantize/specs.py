@@ -8,6 +8,7 @@ import torch
 
 from mxkernels import arguments
 from mxkernels.quantize import again, configs, cuda_configs, op
+from mxkernels.quantize.launch import launch
 from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS
 from mxkernels.spec import KernelSpec
 from mxref import Quantized
@@ -69,6 +70,21 @@ def _quantize_both(
     return Quantized(a, b), Quantized(c, d)
 
 
+def _launch(
+    backend: str,
+    x: torch.Tensor,
+    payload: torch.Tensor,
+    scale: torch.Tensor,
+    recipe: str,
+    block: tuple[int, int] = (1, 32),
+    payload_order: str = "row",
+    scale_layout: str = "plain",
+    config: Hashable | None = None,
+) -> None:
+    request = recipe, block, payload_order, scale_layout, config
+    launch(op.PLANS[backend], x, (payload, scale), *request)
+
+
 def _find(operation: str, backend: str) -> KernelSpec:
     return next(spec for spec in SPECS if (spec.op, spec.backend) == (operation, backend))
 
@@ -101,9 +117,23 @@ def _full(backend: str, choices: Callable[..., tuple[Hashable, ...]], **rest: An
         ranks=(1, 2, 3, 4),
         configs=op.CONFIGS[backend],
         call=partial(_quantize, backend),
-        launch=op.LAUNCHES[backend],
+        launch=partial(_launch, backend),
         choices=choices,
         **rest,
+    )
+
+
+def _both(backend: str) -> KernelSpec:
+    return _spec(
+        "quantize_both",
+        backend,
+        blocks=((1, 32), (32, 1)),
+        payload_orders=PAYLOAD_ORDERS,
+        scale_layouts=SCALE_LAYOUTS,
+        input_orders=("n", "t"),
+        ranks=(2, 3, 4),
+        configs=op.BOTH_CONFIGS[backend],
+        call=partial(_quantize_both, backend),
     )
 
 
@@ -123,26 +153,6 @@ SPECS: tuple[KernelSpec, ...] = (
     _full("cuda", cuda_configs.choices),
     _full("triton_ue8m0", configs.choices, recipes=("rceil",), min_arch=100),
     _full("cuda_ue8m0", cuda_configs.choices, recipes=("rceil",), min_arch=100),
-    _spec(
-        "quantize_both",
-        "triton",
-        blocks=((1, 32), (32, 1)),
-        payload_orders=PAYLOAD_ORDERS,
-        scale_layouts=SCALE_LAYOUTS,
-        input_orders=("n", "t"),
-        ranks=(2, 3, 4),
-        configs=op.BOTH_CONFIGS["triton"],
-        call=partial(_quantize_both, "triton"),
-    ),
-    _spec(
-        "quantize_both",
-        "cuda",
-        blocks=((1, 32), (32, 1)),
-        payload_orders=PAYLOAD_ORDERS,
-        scale_layouts=SCALE_LAYOUTS,
-        input_orders=("n", "t"),
-        ranks=(2, 3, 4),
-        configs=op.BOTH_CONFIGS["cuda"],
-        call=partial(_quantize_both, "cuda"),
-    ),
+    _both("triton"),
+    _both("cuda"),
 )
