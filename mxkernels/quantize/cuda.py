@@ -14,7 +14,7 @@ from mxkernels.quantize import cuda_configs
 from mxkernels.quantize.canonical import Both, Case, both, canonical
 from mxkernels.quantize.cuda_configs import CudaFlat, CudaTile
 from mxkernels.quantize.plans import Buffers, planned
-from mxkernels.quantize.shapes import SWIZZLE
+from mxkernels.quantize.shapes import SWIZZLE, tile_count
 
 TYPES = {torch.bfloat16: 0, torch.float16: 1, torch.float32: 2}
 UE8M0 = "rceil_ue8m0"
@@ -86,7 +86,7 @@ def plan_cuda(
     block: tuple[int, int],
     payload_order: str,
     scale_layout: str,
-    config: CudaFlat | CudaTile | None = None,
+    config: CudaFlat | CudaTile | None,
 ) -> tuple[Plan, torch.Tensor]:
     """The plan of a request, and x or the copy of it that the plan is for.
 
@@ -110,7 +110,7 @@ def plan_both_cuda(
     buffers: Buffers,
     recipe: str,
     layouts: tuple[str, str],
-    config: CudaTile | None = None,
+    config: CudaTile | None,
 ) -> tuple[Plan, torch.Tensor]:
     """The same of both directions."""
 
@@ -211,7 +211,7 @@ class _Tiles:
         height, width = config.tile
         if padded and any(scale.data_ptr() % 4 for scale in scales):
             raise ValueError("scale: expected a buffer aligned to 4 bytes for swizzled scales")
-        self.down, self.across = -(-_up(rows, unit) // height), -(-_up(columns, unit) // width)
+        self.down, self.across = tile_count(rows, unit, height), tile_count(columns, unit, width)
         strides = (x.stride(1) if rows > 1 else 0, x.stride(0) if count > 1 else 0)
         self.sizes = (rows, columns, *strides)
         wide = 16 // x.itemsize
@@ -262,7 +262,3 @@ class _Tiles:
         steps = [scale.numel() // len(self.x) for scale in self.scales]
         arguments = (*self.sizes, *steps, self.down, self.across, RULES[recipe] | self.flags)
         return Plan(cubins.kernel(file, name, macros, device), launch, arguments, device)
-
-
-def _up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit

@@ -48,7 +48,7 @@ def plan_triton(
     block: tuple[int, int],
     payload_order: str,
     scale_layout: str,
-    config: FlatConfig | TileConfig | None = None,
+    config: FlatConfig | TileConfig | None,
 ) -> tuple[Launch, torch.Tensor]:
     """The launch of a request, and x or the copy of it that the launch is for.
 
@@ -78,7 +78,7 @@ def plan_both(
     buffers: Buffers,
     recipe: str,
     layouts: tuple[str, str],
-    config: TileConfig | None = None,
+    config: TileConfig | None,
 ) -> tuple[Launch, torch.Tensor]:
     """The same of both directions."""
 

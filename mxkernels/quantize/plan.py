@@ -8,13 +8,10 @@ import torch
 from mxkernels import arch
 from mxkernels.quantize.configs import Family, TileConfig, tile_interpreted
 from mxkernels.quantize.plans import Buffers
+from mxkernels.quantize.shapes import tile_count
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 BITS = {torch.bfloat16: torch.int16, torch.float16: torch.int16, torch.float32: torch.int32}
-
-
-def _up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit
 
 
 def default(x: torch.Tensor, meant: Family) -> TileConfig:
@@ -79,8 +76,8 @@ def over_tiles(
     """
     matrices, rows, columns = x.shape
     unit = 128 if padded else 1
-    down = -(-_up(rows, unit) // config.rows)
-    across = -(-_up(columns, unit) // config.columns)
+    down = tile_count(rows, unit, config.rows)
+    across = tile_count(columns, unit, config.columns)
     even = rows % max(config.rows, unit) == 0 and columns % max(config.columns, unit) == 0
     widest = max(config.rows * max(x.stride(1), columns), config.columns * rows)
     # Words of four bytes need aligned columns and an aligned buffer.

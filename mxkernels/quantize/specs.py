@@ -10,7 +10,7 @@ from mxkernels import arguments
 from mxkernels.quantize import again, configs, cuda_configs, op
 from mxkernels.quantize.launch import launch
 from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS
-from mxkernels.spec import KernelSpec
+from mxkernels.spec import KernelSpec, config_index
 from mxref import Quantized
 from mxref.formats import BLOCKS, INPUTS
 
@@ -34,7 +34,7 @@ def _quantize(
     name = arguments.recipe_name(recipe)
     spec = _find("quantize", backend)
     spec.require(name, pair, payload_order, scale_layout)
-    index = _config_index(config, spec)
+    index = config_index(config, spec.configs)
     asked = name, pair, payload_order, scale_layout
     outputs = op.quantize(x.detach(), backend, *asked, index)
     if backend in op.PLANS and again.can_remember(x, request):
@@ -60,7 +60,7 @@ def _quantize_both(
         spec = _find("quantize_both", backend)
         spec.require(name, (1, 32), "row", layouts[0])
         spec.require(name, (32, 1), "col", layouts[1])
-        index = _config_index(config, spec)
+        index = config_index(config, spec.configs)
         outputs = op.quantize_both(x.detach(), backend, name, *layouts, index)
         if backend in op.BOTH_PLANS and again.can_remember(x, request):
             plan, source = op.BOTH_PLANS[backend](x, outputs, name, layouts, config)
@@ -87,13 +87,6 @@ def _launch(
 
 def _find(operation: str, backend: str) -> KernelSpec:
     return next(spec for spec in SPECS if (spec.op, spec.backend) == (operation, backend))
-
-
-def _config_index(config: Hashable | None, spec: KernelSpec) -> int:
-    """Where `config` is among those of the kernel, -1 for None; ValueError for any other."""
-    if config is not None and config not in spec.configs:
-        raise ValueError(f"config={config!r}: expected None or one of {spec.configs}")
-    return -1 if config is None else spec.configs.index(config)
 
 
 def _spec(name: str, backend: str, **rest: Any) -> KernelSpec:
