@@ -92,3 +92,10 @@ class KernelSpec:
                 raise NotImplementedError(
                     f"{name}={value!r} is not built for backend={self.backend!r}: {listed} are"
                 )
+
+
+def config_index(config: Hashable | None, configs: tuple[Hashable, ...]) -> int:
+    """Where `config` is in `configs`, -1 for None; ValueError for any other."""
+    if config is not None and config not in configs:
+        raise ValueError(f"config={config!r}: expected None or one of {configs}")
+    return -1 if config is None else configs.index(config)

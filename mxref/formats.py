@@ -27,7 +27,6 @@ class ElementFormat:
     """
 
     name: str
-    exponent_bits: int
     mantissa_bits: int
     bias: int
     emax: int
@@ -52,8 +51,8 @@ class ElementFormat:
         return self.max_significand, self.emax - self.mantissa_bits
 
 
-E4M3 = ElementFormat("e4m3", 4, 3, 7, 8, 0x7E, None, 0x7F, "float8_e4m3fn")
-E5M2 = ElementFormat("e5m2", 5, 2, 15, 15, 0x7B, 0x7C, 0x7F, "float8_e5m2")
+E4M3 = ElementFormat("e4m3", 3, 7, 8, 0x7E, None, 0x7F, "float8_e4m3fn")
+E5M2 = ElementFormat("e5m2", 2, 15, 15, 0x7B, 0x7C, 0x7F, "float8_e5m2")
 
 ELEMENTS: dict[str, ElementFormat] = {row.name: row for row in (E4M3, E5M2)}
 

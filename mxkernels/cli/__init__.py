@@ -1,7 +1,8 @@
 """The command line `mxkernels`. Importing this loads nothing beyond what the package needs."""
 
-import sys
 from collections.abc import Sequence
+
+from mxref.cli import start
 
 __all__ = ["main"]
 
@@ -12,14 +13,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     0: done. 1: a kernel of ours was wrong or failed, or is slower than asked for. 2: the call is
     wrong, there is no GPU, or the extra `bench` is not installed. 130: interrupted.
     """
-    try:
-        from mxkernels.cli.app import run
-    except ImportError as error:
-        if (error.name or "").split(".")[0] not in ("rich", "typer"):
-            raise
-        sys.stderr.write(
-            f"mxkernels: {error.name} is not installed: the command line needs "
-            "pip install 'mxref[bench]'\n"
-        )
-        return 2
-    return run(sys.argv[1:] if argv is None else argv)
+    return start("mxkernels", "bench", argv)

@@ -56,12 +56,4 @@ def dequantize(
     >>> dequantize(payload, torch.tensor([[128]], dtype=torch.uint8)).tolist()
     [[896.0, -0.0, 0.00390625]]
     """
-    return calls.dequantize(
-        payload,
-        scale,
-        block=block,
-        scale_layout=scale_layout,
-        contract=contract,
-        dtype=dtype,
-        backend=backend,
-    )
+    return calls.dequantize(payload, scale, block, scale_layout, contract, dtype, backend)

@@ -16,7 +16,6 @@ VALUES = (torch.float32, torch.bfloat16, torch.float16)
 def dequantize(
     payload: torch.Tensor,
     scale: torch.Tensor,
-    *,
     block: tuple[int, int] = (1, 32),
     scale_layout: str = "plain",
     contract: int | None = None,

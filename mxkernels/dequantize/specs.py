@@ -6,8 +6,7 @@ import torch
 
 from mxkernels.dequantize import calls
 from mxkernels.dequantize.configs import DEQUANTIZE
-from mxkernels.spec import KernelSpec
-from mxkernels.swizzle import arguments
+from mxkernels.spec import KernelSpec, config_index
 from mxkernels.swizzle.op import MIN_ARCH
 from mxkernels.swizzle.shapes import LAYOUTS
 from mxref.formats import BLOCKS
@@ -31,7 +30,7 @@ def _call(
         contract={"row": -1, "col": -2}[payload_order] if square else None,
         dtype=dtype,
         backend="triton",
-        config=arguments.config_index(config, DEQUANTIZE),
+        config=config_index(config, DEQUANTIZE),
     )
 
 

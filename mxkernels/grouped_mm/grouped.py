@@ -27,28 +27,16 @@ def refuses(n: int, k: int) -> str | None:
     return f"K={k}, N={n}: both must be multiples of 8" if n % 8 or k % 8 else None
 
 
-def rows(
+def product(
     a: torch.Tensor,
     a_scale: torch.Tensor,
     b: torch.Tensor,
     b_scale: torch.Tensor,
     offs: torch.Tensor,
 ) -> torch.Tensor:
-    """The product of groups of rows."""
+    """The product of groups of rows or over groups of columns: torch tells them by b's rank."""
     with fp32_sums():
         return torch._grouped_mm(values(a, a_scale), values(b, b_scale).mT, offs=offs)
 
 
-def depth(
-    a: torch.Tensor,
-    a_scale: torch.Tensor,
-    b: torch.Tensor,
-    b_scale: torch.Tensor,
-    ends: torch.Tensor,
-) -> torch.Tensor:
-    """The product over groups of columns."""
-    with fp32_sums():
-        return torch._grouped_mm(values(a, a_scale), values(b, b_scale).mT, offs=ends)
-
-
-BACKEND = Backend("grouped", missing, refuses, rows, depth)
+BACKEND = Backend("grouped", missing, refuses, product, product)

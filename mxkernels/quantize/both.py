@@ -6,7 +6,7 @@ import triton.language as tl
 
 from mxkernels.quantize.canonical import Both
 from mxkernels.quantize.configs import BOTH, TileConfig
-from mxkernels.quantize.plan import DTYPES, Launch, Plan, default
+from mxkernels.quantize.plan import Launch, default, over_tiles
 from mxkernels.quantize.shapes import SWIZZLE
 
 from ..device import (  # noqa: TID252
@@ -131,15 +131,6 @@ def prepare(case: Both, rule: str, config: TileConfig | None = None) -> Launch:
     """The launch that quantizes matrices both ways into payload, scale, payload, scale."""
     x, buffers, layouts = case
     config = config or default(x, BOTH)
-    plan = Plan(x, buffers[2], config, padded=SWIZZLE in layouts)
-    arguments = (
-        *plan.sizes,
-        buffers[1].numel() // len(x),
-        buffers[3].numel() // len(x),
-        *plan.tiles,
-        rule,
-        DTYPES[x.dtype],
-        *layouts,
-        *plan.constants,
-    )
-    return Launch(quantize_both, plan.grid, arguments, plan.warps, x.device)
+    _, row_scale, turned, scale = buffers
+    scales, padded = (row_scale, scale), SWIZZLE in layouts
+    return over_tiles(quantize_both, x, turned, scales, config, rule, *layouts, padded=padded)

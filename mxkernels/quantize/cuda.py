@@ -14,7 +14,7 @@ from mxkernels.quantize import cuda_configs
 from mxkernels.quantize.canonical import Both, Case, both, canonical
 from mxkernels.quantize.cuda_configs import CudaFlat, CudaTile
 from mxkernels.quantize.plans import Buffers, planned
-from mxkernels.quantize.shapes import SWIZZLE
+from mxkernels.quantize.shapes import SWIZZLE, tile_count
 
 TYPES = {torch.bfloat16: 0, torch.float16: 1, torch.float32: 2}
 UE8M0 = "rceil_ue8m0"
@@ -86,9 +86,12 @@ def plan_cuda(
     block: tuple[int, int],
     payload_order: str,
     scale_layout: str,
-    config: CudaFlat | CudaTile | None = None,
+    config: CudaFlat | CudaTile | None,
 ) -> tuple[Plan, torch.Tensor]:
-    """The plan of a request, and x or the copy of it that the plan is for."""
+    """The plan of a request, and x or the copy of it that the plan is for.
+
+    A CudaFlat asks for the kernel without tiles, where blocks simply follow one another.
+    """
 
     def make() -> tuple[Plan, torch.Tensor]:
         case = canonical(x, block, payload_order, scale_layout)
@@ -102,32 +105,12 @@ def plan_cuda(
     return planned(_PLANS, x, buffers, (recipe, block, payload_order, scale_layout, config), make)
 
 
-def launch_cuda(
-    x: torch.Tensor,
-    payload: torch.Tensor,
-    scale: torch.Tensor,
-    recipe: str,
-    block: tuple[int, int] = (1, 32),
-    payload_order: str = "row",
-    scale_layout: str = "plain",
-    config: CudaFlat | CudaTile | None = None,
-) -> None:
-    """Write payload and stored scales of `x` into two dense buffers of bytes.
-
-    A CudaFlat asks for the kernel without tiles, where blocks simply follow one another.
-    """
-    if x.numel():
-        buffers = payload, scale
-        plan, source = plan_cuda(x, buffers, recipe, block, payload_order, scale_layout, config)
-        plan.start(source, buffers)
-
-
 def plan_both_cuda(
     x: torch.Tensor,
     buffers: Buffers,
     recipe: str,
     layouts: tuple[str, str],
-    config: CudaTile | None = None,
+    config: CudaTile | None,
 ) -> tuple[Plan, torch.Tensor]:
     """The same of both directions."""
 
@@ -137,19 +120,6 @@ def plan_both_cuda(
         return plan_of_both(case, recipe, config)._replace(swapped=swapped), case.x
 
     return planned(_PLANS, x, buffers, (recipe, layouts, config), make)
-
-
-def launch_both_cuda(
-    x: torch.Tensor,
-    buffers: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor],
-    recipe: str,
-    layouts: tuple[str, str] = ("plain", "plain"),
-    config: CudaTile | None = None,
-) -> None:
-    """Write payload and stored scales of both directions: (1, 32) row, then (32, 1) col."""
-    if x.numel():
-        plan, source = plan_both_cuda(x, buffers, recipe, layouts, config)
-        plan.start(source, buffers)
 
 
 def plan_of(
@@ -241,7 +211,7 @@ class _Tiles:
         height, width = config.tile
         if padded and any(scale.data_ptr() % 4 for scale in scales):
             raise ValueError("scale: expected a buffer aligned to 4 bytes for swizzled scales")
-        self.down, self.across = -(-_up(rows, unit) // height), -(-_up(columns, unit) // width)
+        self.down, self.across = tile_count(rows, unit, height), tile_count(columns, unit, width)
         strides = (x.stride(1) if rows > 1 else 0, x.stride(0) if count > 1 else 0)
         self.sizes = (rows, columns, *strides)
         wide = 16 // x.itemsize
@@ -292,7 +262,3 @@ class _Tiles:
         steps = [scale.numel() // len(self.x) for scale in self.scales]
         arguments = (*self.sizes, *steps, self.down, self.across, RULES[recipe] | self.flags)
         return Plan(cubins.kernel(file, name, macros, device), launch, arguments, device)
-
-
-def _up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit

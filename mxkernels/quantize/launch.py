@@ -4,7 +4,8 @@ Buffers are dense memory of bytes of the right size, written in the order of pay
 their own shape and strides are not looked at. What only the machine knows is asked here.
 """
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -13,14 +14,26 @@ from mxkernels.loader import interpreting, kernels
 from mxkernels.quantize.canonical import both, canonical
 from mxkernels.quantize.configs import FlatConfig, TileConfig
 from mxkernels.quantize.plan import Launch
-from mxkernels.quantize.plans import Buffers, planned
+from mxkernels.quantize.plans import Buffers, Started, planned
 
 _PLANS: dict[tuple[Any, ...], Launch] = {}
 
 
-def _alone(device: torch.device) -> AbstractContextManager[None]:
-    """The interpreter runs for one thread at a time."""
-    return interpreting() if device.type == "cpu" else nullcontext()
+def launch(
+    plan: Callable[..., tuple[Started, torch.Tensor]],
+    x: torch.Tensor,
+    buffers: Buffers,
+    *request: object,
+) -> None:
+    """Write payload and stored scales of `x` into buffers, as `plan` plans it for the request.
+
+    Both directions: payload and scales in blocks (1, 32), row, then those in (32, 1), col.
+    """
+    if x.numel():
+        # The interpreter runs for one thread at a time.
+        with interpreting() if x.device.type == "cpu" else nullcontext():
+            started, source = plan(x, buffers, *request)
+            started.start(source, buffers)
 
 
 def _module(name: str, device: torch.device) -> Any:
@@ -35,9 +48,12 @@ def plan_triton(
     block: tuple[int, int],
     payload_order: str,
     scale_layout: str,
-    config: FlatConfig | TileConfig | None = None,
+    config: FlatConfig | TileConfig | None,
 ) -> tuple[Launch, torch.Tensor]:
-    """The launch of a request, and x or the copy of it that the launch is for."""
+    """The launch of a request, and x or the copy of it that the launch is for.
+
+    A FlatConfig asks for the kernel without tiles, which serves blocks that follow one another.
+    """
 
     def make() -> tuple[Launch, torch.Tensor]:
         case = canonical(x, block, payload_order, scale_layout)
@@ -57,35 +73,12 @@ def plan_triton(
     return planned(_PLANS, x, buffers, request, make)
 
 
-def launch_triton(
-    x: torch.Tensor,
-    payload: torch.Tensor,
-    scale: torch.Tensor,
-    recipe: str,
-    block: tuple[int, int] = (1, 32),
-    payload_order: str = "row",
-    scale_layout: str = "plain",
-    config: FlatConfig | TileConfig | None = None,
-) -> None:
-    """Write payload and stored scales of `x` into two buffers.
-
-    A FlatConfig asks for the kernel without tiles, which serves blocks that follow one another.
-    """
-    if x.numel():
-        buffers = payload, scale
-        with _alone(x.device):
-            plan, source = plan_triton(
-                x, buffers, recipe, block, payload_order, scale_layout, config
-            )
-            plan.start(source, buffers)
-
-
 def plan_both(
     x: torch.Tensor,
     buffers: Buffers,
     recipe: str,
     layouts: tuple[str, str],
-    config: TileConfig | None = None,
+    config: TileConfig | None,
 ) -> tuple[Launch, torch.Tensor]:
     """The same of both directions."""
 
@@ -96,17 +89,3 @@ def plan_both(
         return launch, case.x
 
     return planned(_PLANS, x, buffers, (recipe, layouts, config), make)
-
-
-def launch_both(
-    x: torch.Tensor,
-    buffers: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor],
-    recipe: str,
-    layouts: tuple[str, str] = ("plain", "plain"),
-    config: TileConfig | None = None,
-) -> None:
-    """Write payload and stored scales of both directions: (1, 32) row, then (32, 1) col."""
-    if x.numel():
-        with _alone(x.device):
-            plan, source = plan_both(x, buffers, recipe, layouts, config)
-            plan.start(source, buffers)

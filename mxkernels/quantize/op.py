@@ -15,10 +15,10 @@ from mxkernels import arch
 from mxkernels.library import operator
 from mxkernels.quantize import again, shapes
 from mxkernels.quantize.configs import BOTH, TRITON
-from mxkernels.quantize.cuda import launch_both_cuda, launch_cuda, plan_both_cuda, plan_cuda
+from mxkernels.quantize.cuda import plan_both_cuda, plan_cuda
 from mxkernels.quantize.cuda_configs import BOTH as BOTH_CUDA
 from mxkernels.quantize.cuda_configs import CUDA
-from mxkernels.quantize.launch import launch_both, launch_triton, plan_both, plan_triton
+from mxkernels.quantize.launch import launch, plan_both, plan_triton
 from mxkernels.quantize.ue8m0 import NAMED, in_hardware
 from mxref import RECIPES
 
@@ -34,17 +34,14 @@ CONFIGS: dict[str, tuple[Any, ...]] = {
 BOTH_CONFIGS: dict[str, tuple[Any, ...]] = {"triton": BOTH.configs, "cuda": BOTH_CUDA}
 """What `config` counts into, by back end."""
 
-LAUNCHES: dict[str, Callable[..., None]] = {
-    "triton": launch_triton,
-    "cuda": launch_cuda,
-    "triton_ue8m0": in_hardware(launch_triton),
-    "cuda_ue8m0": in_hardware(launch_cuda),
+PLANS: dict[str, Callable[..., Any]] = {
+    "triton": plan_triton,
+    "cuda": plan_cuda,
+    "triton_ue8m0": in_hardware(plan_triton),
+    "cuda_ue8m0": in_hardware(plan_cuda),
 }
-BOTH_LAUNCHES: dict[str, Callable[..., None]] = {"triton": launch_both, "cuda": launch_both_cuda}
-
-PLANS: dict[str, Callable[..., Any]] = {"triton": plan_triton, "cuda": plan_cuda}
 BOTH_PLANS: dict[str, Callable[..., Any]] = {"triton": plan_both, "cuda": plan_both_cuda}
-"""What a launch is made of, for the back ends whose calls `again.py` serves."""
+"""What a back end launches."""
 
 ELEMENTS = {
     name: {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}[row.element]
@@ -136,10 +133,10 @@ def quantize(
         from mxkernels.quantize import compile as plain
 
         return plain.quantize(x, recipe, scale_layout)
-    payload, scale = _allocated(x, recipe, pair, payload_order, scale_layout)
+    outputs = _allocated(x, recipe, pair, payload_order, scale_layout)
     chosen = None if config < 0 else CONFIGS[backend][config]
-    LAUNCHES[backend](x, payload, scale, recipe, pair, payload_order, scale_layout, chosen)
-    return payload, scale
+    launch(PLANS[backend], x, outputs, recipe, pair, payload_order, scale_layout, chosen)
+    return outputs
 
 
 @functools.lru_cache(4096)
@@ -205,5 +202,5 @@ def quantize_both(
         *_allocated(x, recipe, (32, 1), "col", column_layout),
     )
     chosen = None if config < 0 else BOTH_CONFIGS[backend][config]
-    BOTH_LAUNCHES[backend](x, outputs, recipe, (row_layout, column_layout), chosen)
+    launch(BOTH_PLANS[backend], x, outputs, recipe, (row_layout, column_layout), chosen)
     return outputs

@@ -8,45 +8,10 @@ import torch
 from mxkernels import arch
 from mxkernels.quantize.configs import Family, TileConfig, tile_interpreted
 from mxkernels.quantize.plans import Buffers
+from mxkernels.quantize.shapes import tile_count
 
 DTYPES = {torch.bfloat16: "bf16", torch.float16: "fp16", torch.float32: "fp32"}
 BITS = {torch.bfloat16: torch.int16, torch.float16: torch.int16, torch.float32: torch.int32}
-
-
-class Plan:
-    """Grid and arguments for `x` of rank 3; `padded`: swizzled scales, padded to 128 x 4.
-
-    Tiles cover the padding; masks end at x.
-    """
-
-    def __init__(self, x: torch.Tensor, turned: torch.Tensor, config: TileConfig, *, padded: bool):
-        matrices, rows, columns = x.shape
-        unit = 128 if padded else 1
-        down = -(-_up(rows, unit) // config.rows)
-        across = -(-_up(columns, unit) // config.columns)
-        self.warps = config.warps
-        self.tiles = (down, across)
-        self.grid = (matrices * down * across,)
-        even = rows % max(config.rows, unit) == 0 and columns % max(config.columns, unit) == 0
-        widest = max(config.rows * max(x.stride(1), columns), config.columns * rows)
-        self.constants = (
-            arch.hardware_e4m3(x.device),
-            even,
-            # Words of four bytes need aligned columns and an aligned buffer.
-            turned is not None and rows % 4 == 0 and turned.data_ptr() % 4 == 0,
-            widest >= 2**31,
-            config.rows,
-            config.columns,
-            config.kept,
-            config.vector,
-            config.rows_first,
-            config.stream,
-        )
-        self.sizes = (rows, columns, x.stride(1), x.stride(0) if matrices > 1 else 0)
-
-
-def _up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit
 
 
 def default(x: torch.Tensor, meant: Family) -> TileConfig:
@@ -91,3 +56,35 @@ class Launch:
             self.compiled = launched and launched[(*self.grid, 1, 1)]
         else:
             self.compiled(bits, *tensors, *self.arguments)
+
+
+def over_tiles(
+    kernel: Any,
+    x: torch.Tensor,
+    turned: torch.Tensor | None,
+    scales: Buffers,
+    config: TileConfig,
+    rule: str,
+    *way: object,
+    padded: bool,
+) -> Launch:
+    """The launch of a kernel that takes a tile of `x`, of rank 3, a program.
+
+    `turned`: the payload that is stored transposed. `way`: what the kernel takes between its dtype
+    and its constants. `padded`: swizzled scales; tiles cover their padding to 128 x 4, masks end
+    at x.
+    """
+    matrices, rows, columns = x.shape
+    unit = 128 if padded else 1
+    down = tile_count(rows, unit, config.rows)
+    across = tile_count(columns, unit, config.columns)
+    even = rows % max(config.rows, unit) == 0 and columns % max(config.columns, unit) == 0
+    widest = max(config.rows * max(x.stride(1), columns), config.columns * rows)
+    # Words of four bytes need aligned columns and an aligned buffer.
+    aligned = turned is not None and rows % 4 == 0 and turned.data_ptr() % 4 == 0
+    sizes = rows, columns, x.stride(1), x.stride(0) if matrices > 1 else 0
+    steps = [scale.numel() // matrices for scale in scales]
+    tile = config.rows, config.columns, config.kept, config.vector, config.rows_first, config.stream
+    constants = arch.hardware_e4m3(x.device), even, aligned, widest >= 2**31, *tile
+    arguments = (*sizes, *steps, down, across, rule, DTYPES[x.dtype], *way, *constants)
+    return Launch(kernel, (matrices * down * across,), arguments, config.warps, x.device)

@@ -50,6 +50,15 @@ def stored_shape(
     return (*lead, padded)
 
 
+def tile_count(size: int, unit: int, tile: int) -> int:
+    """How many tiles cover `size` rounded up to a multiple of `unit`.
+
+    >>> tile_count(130, 128, 64)
+    4
+    """
+    return -(-(-(-size // unit) * unit) // tile)
+
+
 def contracted(block: tuple[int, int], payload_order: str) -> int:
     """The dimension a GEMM sums over: the blocked one; for a tile the one stored contiguously."""
     if block[0] == 1:

@@ -8,8 +8,9 @@ import torch
 
 from mxkernels import arguments
 from mxkernels.quantize import again, configs, cuda_configs, op
+from mxkernels.quantize.launch import launch
 from mxkernels.quantize.shapes import PAYLOAD_ORDERS, SCALE_LAYOUTS, SWIZZLE
-from mxkernels.spec import KernelSpec
+from mxkernels.spec import KernelSpec, config_index
 from mxref import Quantized
 from mxref.formats import BLOCKS, INPUTS
 
@@ -33,7 +34,7 @@ def _quantize(
     name = arguments.recipe_name(recipe)
     spec = _find("quantize", backend)
     spec.require(name, pair, payload_order, scale_layout)
-    index = _config_index(config, spec)
+    index = config_index(config, spec.configs)
     asked = name, pair, payload_order, scale_layout
     outputs = op.quantize(x.detach(), backend, *asked, index)
     if backend in op.PLANS and again.can_remember(x, request):
@@ -59,7 +60,7 @@ def _quantize_both(
         spec = _find("quantize_both", backend)
         spec.require(name, (1, 32), "row", layouts[0])
         spec.require(name, (32, 1), "col", layouts[1])
-        index = _config_index(config, spec)
+        index = config_index(config, spec.configs)
         outputs = op.quantize_both(x.detach(), backend, name, *layouts, index)
         if backend in op.BOTH_PLANS and again.can_remember(x, request):
             plan, source = op.BOTH_PLANS[backend](x, outputs, name, layouts, config)
@@ -69,15 +70,23 @@ def _quantize_both(
     return Quantized(a, b), Quantized(c, d)
 
 
+def _launch(
+    backend: str,
+    x: torch.Tensor,
+    payload: torch.Tensor,
+    scale: torch.Tensor,
+    recipe: str,
+    block: tuple[int, int] = (1, 32),
+    payload_order: str = "row",
+    scale_layout: str = "plain",
+    config: Hashable | None = None,
+) -> None:
+    request = recipe, block, payload_order, scale_layout, config
+    launch(op.PLANS[backend], x, (payload, scale), *request)
+
+
 def _find(operation: str, backend: str) -> KernelSpec:
     return next(spec for spec in SPECS if (spec.op, spec.backend) == (operation, backend))
-
-
-def _config_index(config: Hashable | None, spec: KernelSpec) -> int:
-    """Where `config` is among those of the kernel, -1 for None; ValueError for any other."""
-    if config is not None and config not in spec.configs:
-        raise ValueError(f"config={config!r}: expected None or one of {spec.configs}")
-    return -1 if config is None else spec.configs.index(config)
 
 
 def _spec(name: str, backend: str, **rest: Any) -> KernelSpec:
@@ -101,9 +110,23 @@ def _full(backend: str, choices: Callable[..., tuple[Hashable, ...]], **rest: An
         ranks=(1, 2, 3, 4),
         configs=op.CONFIGS[backend],
         call=partial(_quantize, backend),
-        launch=op.LAUNCHES[backend],
+        launch=partial(_launch, backend),
         choices=choices,
         **rest,
+    )
+
+
+def _both(backend: str) -> KernelSpec:
+    return _spec(
+        "quantize_both",
+        backend,
+        blocks=((1, 32), (32, 1)),
+        payload_orders=PAYLOAD_ORDERS,
+        scale_layouts=SCALE_LAYOUTS,
+        input_orders=("n", "t"),
+        ranks=(2, 3, 4),
+        configs=op.BOTH_CONFIGS[backend],
+        call=partial(_quantize_both, backend),
     )
 
 
@@ -123,26 +146,6 @@ SPECS: tuple[KernelSpec, ...] = (
     _full("cuda", cuda_configs.choices),
     _full("triton_ue8m0", configs.choices, recipes=("rceil",), min_arch=100),
     _full("cuda_ue8m0", cuda_configs.choices, recipes=("rceil",), min_arch=100),
-    _spec(
-        "quantize_both",
-        "triton",
-        blocks=((1, 32), (32, 1)),
-        payload_orders=PAYLOAD_ORDERS,
-        scale_layouts=SCALE_LAYOUTS,
-        input_orders=("n", "t"),
-        ranks=(2, 3, 4),
-        configs=op.BOTH_CONFIGS["triton"],
-        call=partial(_quantize_both, "triton"),
-    ),
-    _spec(
-        "quantize_both",
-        "cuda",
-        blocks=((1, 32), (32, 1)),
-        payload_orders=PAYLOAD_ORDERS,
-        scale_layouts=SCALE_LAYOUTS,
-        input_orders=("n", "t"),
-        ranks=(2, 3, 4),
-        configs=op.BOTH_CONFIGS["cuda"],
-        call=partial(_quantize_both, "cuda"),
-    ),
+    _both("triton"),
+    _both("cuda"),
 )

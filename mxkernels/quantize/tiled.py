@@ -6,7 +6,7 @@ import triton.language as tl
 
 from mxkernels.quantize.canonical import Case
 from mxkernels.quantize.configs import TileConfig, family
-from mxkernels.quantize.plan import DTYPES, Launch, Plan, default
+from mxkernels.quantize.plan import Launch, default, over_tiles
 from mxkernels.quantize.plans import Buffers
 from mxkernels.quantize.shapes import SWIZZLE
 
@@ -175,17 +175,7 @@ def prepare(case: Case, buffers: Buffers, rule: str, config: TileConfig | None =
     x, block = case.x, case.block
     payload, scale = buffers
     config = config or default(x, family(block, turned=case.turned))
-    plan = Plan(x, payload if case.turned else None, config, padded=case.scale_layout == SWIZZLE)
-    arguments = (
-        *plan.sizes,
-        scale.numel() // len(x),
-        *plan.tiles,
-        rule,
-        DTYPES[x.dtype],
-        *block,
-        case.scale_layout,
-        case.contract,
-        *plan.constants,
-    )
     kernel = quantize_turned if case.turned else quantize_tile
-    return Launch(kernel, plan.grid, arguments, plan.warps, x.device)
+    turned, padded = payload if case.turned else None, case.scale_layout == SWIZZLE
+    way = *block, case.scale_layout, case.contract
+    return over_tiles(kernel, x, turned, (scale,), config, rule, *way, padded=padded)

@@ -4,23 +4,23 @@ The same kernels with another rule for the scale byte, and the same bytes as "rc
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from mxkernels.quantize.cuda import UE8M0
+from mxkernels.quantize.plans import Buffers
 
 NAMED = {"triton_ue8m0": "triton", "cuda_ue8m0": "cuda"}
 """The family whose kernels a back end takes."""
 
 
-def in_hardware(launch: Callable[..., None]) -> Callable[..., None]:
-    """A launch that takes the instruction; recipe "rceil" only."""
+def in_hardware(plan: Callable[..., Any]) -> Callable[..., Any]:
+    """A plan that takes the instruction; recipe "rceil" only."""
 
-    def launched(
-        x: torch.Tensor, payload: torch.Tensor, scale: torch.Tensor, recipe: str, *rest: object
-    ) -> None:
+    def planned(x: torch.Tensor, buffers: Buffers, recipe: str, *rest: object) -> Any:
         if recipe != "rceil":
             raise NotImplementedError(f"recipe={recipe!r} is not built for {UE8M0}: 'rceil' is")
-        launch(x, payload, scale, UE8M0, *rest)
+        return plan(x, buffers, UE8M0, *rest)
 
-    return launched
+    return planned

@@ -52,16 +52,7 @@ def swizzle(
     >>> swizzle(torch.tensor([[1, 2, 3], [4, 5, 6]], dtype=torch.uint8))[:20].tolist()
     [1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 6, 0]
     """
-    return calls.swizzle(
-        scale,
-        layout,
-        block=block,
-        shape=shape,
-        contract=contract,
-        offs=offs,
-        axis=axis,
-        backend=backend,
-    )
+    return calls.swizzle(scale, layout, block, shape, contract, offs, axis, backend)
 
 
 def unswizzle(
@@ -85,13 +76,4 @@ def unswizzle(
     >>> unswizzle(swizzle(scale), shape=(2, 96)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    return calls.unswizzle(
-        stored,
-        layout,
-        block=block,
-        shape=shape,
-        contract=contract,
-        offs=offs,
-        axis=axis,
-        backend=backend,
-    )
+    return calls.unswizzle(stored, layout, block, shape, contract, offs, axis, backend)

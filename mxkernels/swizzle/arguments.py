@@ -1,6 +1,6 @@
 """Checks of scales, shapes, directions and ends: errors name the argument and what is allowed."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -163,10 +163,3 @@ def backend_name(backend: object, on: torch.Tensor) -> str:
             f"backend={backend!r} is not built here: 'triton', 'reference' are"
         )
     return backend
-
-
-def config_index(config: Hashable | None, configs: tuple[Hashable, ...]) -> int:
-    """Where `config` is in `configs`, -1 for None; ValueError for any other."""
-    if config is not None and config not in configs:
-        raise ValueError(f"config={config!r}: expected None or one of {configs}")
-    return -1 if config is None else configs.index(config)

@@ -13,7 +13,6 @@ from mxkernels.swizzle.shapes import LAYOUTS
 def swizzle(
     scale: torch.Tensor,
     layout: str,
-    *,
     block: tuple[int, int] = (1, 32),
     shape: tuple[int, ...] | None = None,
     contract: int | None = None,
@@ -44,9 +43,8 @@ def swizzle(
 def unswizzle(
     stored: torch.Tensor,
     layout: str,
-    *,
     block: tuple[int, int] = (1, 32),
-    shape: tuple[int, ...],
+    shape: tuple[int, ...] | None = None,
     contract: int | None = None,
     offs: torch.Tensor | None = None,
     axis: str | None = None,

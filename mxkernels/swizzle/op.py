@@ -5,6 +5,7 @@ knows is asked when an op runs, never while it is traced.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import torch
 
@@ -38,12 +39,9 @@ def launch(
         raise RuntimeError(f"backend='triton' cannot run here: {lacking}")
     chosen = None if config < 0 else SWIZZLES[config]
     offs = offs if offs is None else offs.contiguous()
-    if scale.device.type == "cpu":
-        with interpreting():
-            module = kernels("swizzle.triton", interpret=True)
-            module.launch(scale, stored, matrix, chosen, inverse=inverse, offs=offs)
-    else:
-        module = kernels("swizzle.triton", interpret=False)
+    cpu = scale.device.type == "cpu"
+    with interpreting() if cpu else nullcontext():
+        module = kernels("swizzle.triton", interpret=cpu)
         module.launch(scale, stored, matrix, chosen, inverse=inverse, offs=offs)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from mxkernels.spec import KernelSpec
+from mxkernels.spec import KernelSpec, config_index
 from mxkernels.swizzle import arguments, calls
 from mxkernels.swizzle.configs import SWIZZLES
 from mxkernels.swizzle.op import MIN_ARCH
@@ -22,7 +22,7 @@ def _call(
     config: Hashable | None = None,
     **options: Any,
 ) -> torch.Tensor:
-    index = arguments.config_index(config, SWIZZLES)
+    index = config_index(config, SWIZZLES)
     return function(scale, layout, backend="triton", config=index, **options)
 
 

@@ -9,7 +9,7 @@ import typer
 import mxref
 from mxref.cli import options, screen
 from mxref.cli.errors import WrongCallError, one_line
-from mxref.cli.options import JsonFile
+from mxref.cli.options import Contract, Device, Dtypes, JsonFile
 from mxref.cli.supervisor import STARTING, exit_name
 from mxref.formats import INPUTS
 from mxref.testing import identify as named
@@ -24,12 +24,6 @@ Block = Annotated[
 ScaleLayout = Annotated[
     str | None,
     typer.Option("--scale-layout", help="plain, plain_t or swizzle_32_4_4; found out if left out."),
-]
-Contract = Annotated[str | None, typer.Option("--contract", help="-1 or -2, for a swizzled 32x32.")]
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")]
-Dtypes = Annotated[
-    list[str] | None,
-    typer.Option("--dtype", metavar="NAME", help="bf16, fp16 or fp32; may be repeated."),
 ]
 Json = Annotated[
     str | None,

@@ -5,9 +5,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+import typer
 
 from mxref import layouts
 from mxref.cli.errors import WrongCallError, one_line, unknown
@@ -15,6 +16,13 @@ from mxref.formats import BLOCKS, INPUTS
 from mxref.recipes import RECIPES
 from mxref.testing.claims import LEVELS as LEVELS
 from mxref.tiles import Block
+
+Contract = Annotated[str | None, typer.Option("--contract", help="-1 or -2, for a swizzled 32x32.")]
+Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")]
+Dtypes = Annotated[
+    list[str] | None,
+    typer.Option("--dtype", metavar="NAME", help="bf16, fp16 or fp32; may be repeated."),
+]
 
 CONTRACTS = ("-1", "-2")
 _BLOCK_NAMES = {f"{rows}x{columns}": (rows, columns) for rows, columns in BLOCKS}

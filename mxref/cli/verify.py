@@ -10,7 +10,7 @@ from mxref.cli import checking, options, reports, tensor_reports
 from mxref.cli import tensors as checkpoints
 from mxref.cli.checkpoint import opened
 from mxref.cli.errors import WrongCallError
-from mxref.cli.options import Choice, JsonFile
+from mxref.cli.options import Choice, Contract, Device, Dtypes, JsonFile
 from mxref.cli.progress import bar
 from mxref.cli.subjects import NotRun, kernels
 from mxref.cli.supervisor import Child, RemoteJudge
@@ -32,12 +32,6 @@ RecipeName = Annotated[
 Block = Annotated[str | None, typer.Option("--block", help="1x32, 32x1 or 32x32.")]
 ScaleLayout = Annotated[
     str | None, typer.Option("--scale-layout", help="plain, plain_t or swizzle_32_4_4.")
-]
-Contract = Annotated[str | None, typer.Option("--contract", help="-1 or -2, for a swizzled 32x32.")]
-Device = Annotated[str, typer.Option("--device", help="cpu, cuda or cuda:N.")]
-Dtypes = Annotated[
-    list[str] | None,
-    typer.Option("--dtype", metavar="NAME", help="bf16, fp16 or fp32; may be repeated."),
 ]
 Level = Annotated[
     str | None,

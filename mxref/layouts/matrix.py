@@ -47,7 +47,7 @@ def from_matrix(matrix: Tensor, block: Block, contract: int, rank: int) -> Tenso
     return matrix.squeeze(0) if rank == 1 else matrix
 
 
-def matrix_shape(shape: tuple[int, ...], block: Block, contract: int) -> tuple[int, ...]:
+def matrix_shape(shape: tuple[int, ...], contract: int) -> tuple[int, ...]:
     """The shape (*lead, R, C) of S for a tensor x of this shape."""
     rows = shape[-2] if len(shape) > 1 else 1
     kept, summed = (rows, shape[-1]) if contract == -1 else (shape[-1], rows)

@@ -45,7 +45,7 @@ def unswizzle(stored: Tensor, rows: int, columns: int) -> Tensor:
 
 def stored_shape(shape: tuple[int, ...], block: Block, contract: int | None) -> tuple[int, ...]:
     """(Rp * Cp,) up to rank 2, (*lead, Rp * Cp) above."""
-    *lead, rows, columns = matrix_shape(shape, block, require_contract(contract, block, NAME))
+    *lead, rows, columns = matrix_shape(shape, require_contract(contract, block, NAME))
     row_size, column_size = padded(rows, columns)
     return (*lead, row_size * column_size)
 
@@ -58,5 +58,5 @@ def encode(scale: Tensor, shape: tuple[int, ...], block: Block, contract: int | 
 def decode(stored: Tensor, shape: tuple[int, ...], block: Block, contract: int | None) -> Tensor:
     """The logical scales; of a (32, 32) tile's 32 copies the first is taken."""
     summed = require_contract(contract, block, NAME)
-    rows, columns = matrix_shape(shape, block, summed)[-2:]
+    rows, columns = matrix_shape(shape, summed)[-2:]
     return from_matrix(unswizzle(stored, rows, columns), block, summed, len(shape))

@@ -46,12 +46,7 @@ def __getattr__(name: str) -> Any:
 
         return conformance_tests
     if name == "fuzz":
-        try:
-            from mxref.testing.fuzzing import fuzz
-        except ModuleNotFoundError as error:
-            if error.name != "hypothesis":
-                raise
-            message = "mxref.testing.fuzz needs Hypothesis: pip install 'mxref[verify]'"
-            raise ModuleNotFoundError(message, name="hypothesis") from None
+        from mxref.testing.fuzzing import fuzz
+
         return fuzz
     raise AttributeError(f"module 'mxref.testing' has no attribute {name!r}")

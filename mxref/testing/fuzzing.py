@@ -12,17 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Verbosity, given, settings
-from hypothesis import seed as seeded
-from hypothesis import strategies as st
-from hypothesis.database import ExampleDatabase
-from hypothesis.errors import Flaky
 from torch import Tensor
 
 from mxref import SPEC
 from mxref.testing import fleet, strategies
 from mxref.testing.claims import Claims
 from mxref.testing.conformance import target_name
+from mxref.testing.drawing import (
+    ExampleDatabase,
+    Flaky,
+    HealthCheck,
+    Verbosity,
+    given,
+    seeded,
+    settings,
+    st,
+)
 from mxref.testing.fuzz_snippet import on_device, reproducer
 from mxref.testing.judge import Judge, Refused, Wrong, compare_unchanged
 
@@ -186,8 +191,7 @@ class _Fuzzing:
             except Flaky:
                 wrong = _unsteady()
             number += 1
-        example = self.example
-        snippet = "" if example is None else reproducer(self.name, self.judged.claims, example)
+        example, claims = self.example, self.judged.claims
         return FuzzResult(
             target=self.name,
             seed=self.seed,
@@ -198,7 +202,7 @@ class _Fuzzing:
             elements=self.judged.elements,
             wrong=wrong,
             example=example,
-            reproducer=snippet,
+            reproducer="" if example is None else reproducer(self.name, claims, example),
         )
 
     def round(self, number: int) -> None:
@@ -227,8 +231,7 @@ class _Fuzzing:
             self.judge(self.judged, on_device(x, claims.device))
         except Refused as refused:
             if _has_to_be_answered(x, claims):
-                shape = tuple(x.shape)
-                return Wrong(f"raised {refused} for a contiguous matrix of shape {shape}")
+                return Wrong(f"raised {refused} for a contiguous matrix of shape {tuple(x.shape)}")
             self.refused += 1
         except Wrong as wrong:
             return wrong

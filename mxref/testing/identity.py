@@ -127,10 +127,10 @@ SPECIAL = {
 
 def described(found: dict[str, BlockBytes]) -> dict[str, str]:
     """Scale byte and codes of the special probes: `FF / 7F, the others 00`."""
-    return {text: _codes(found[name], name) for name, text in SPECIAL.items() if name in found}
+    return {text: _codes(found[name]) for name, text in SPECIAL.items() if name in found}
 
 
-def _codes(block: BlockBytes, name: str) -> str:
+def _codes(block: BlockBytes) -> str:
     own = block.payload[17]
     rest = sorted({code for i, code in enumerate(block.payload) if i != 17})
     others = "" if rest == [own] else f", the others {' '.join(f'{code:02X}' for code in rest)}"

@@ -76,7 +76,7 @@ class Run:
             progress("done", total, total)
         return self.finished(answered, left_out)
 
-    def finished(self, answered: bool, left_out: tuple[NotRun, ...] = ()) -> Report:
+    def finished(self, answered: bool, left_out: tuple[NotRun, ...]) -> Report:
         """The report on what has been run so far."""
         return Report(
             target=self.name,

@@ -15,14 +15,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import torch
-from hypothesis import HealthCheck, note, settings
-from hypothesis import strategies as st
 from torch import Tensor
 
 from mxref.formats import ELEMENTS, ElementFormat, InputFormat
 from mxref.layouts import LAYOUTS
 from mxref.testing.cases import edge_blocks, noise, thresholds
 from mxref.testing.claims import INPUT_FORMATS
+from mxref.testing.drawing import HealthCheck, note, settings, st
 from mxref.testing.memory_order import MEMORY, in_memory
 from mxref.tiles import Block, logical_shape, require_block
 

@@ -47,6 +47,13 @@ def test_without_a_gpu_one_line_and_exit_2(tmp_path):
     assert not (tmp_path / "out.json").exists()
 
 
+def test_a_command_that_does_not_exist_is_met_with_those_that_do():
+    code, _, err = call("nothing")
+    allowed = "show, winners, plot, headline, compare"
+    assert code == 2
+    assert err == f"mxkernels: No such command 'nothing': expected one of {allowed}\n"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -13,6 +13,7 @@ from mxref.testing.diagnosis.arithmetic import encoded, scaled, to_float64
 from mxref.testing.diagnosis.evidence import Evidence
 from mxref.testing.diagnosis.window import window
 from tests.meta.test_house import listed_files
+from tests.mutants.more_faults import raw
 
 BLOCKS = [(1, 32), (32, 1), (32, 32)]
 
@@ -22,10 +23,6 @@ def noise(*shape: int, dtype: torch.dtype = torch.bfloat16, seed: int = 0) -> to
     generator = torch.Generator().manual_seed(seed)
     size = torch.exp2(torch.randint(-6, 7, shape, generator=generator).float())
     return (torch.randn(shape, generator=generator) * size).to(dtype)
-
-
-def raw(x, recipe="rceil", **keywords):
-    return [each.view(torch.uint8) for each in mxref.quantize(x, recipe, **keywords)]
 
 
 def first(payload, scale, x, **keywords) -> str:

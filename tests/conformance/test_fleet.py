@@ -126,12 +126,16 @@ def test_without_redis_the_extra_is_named(monkeypatch):
     assert "\n" not in str(caught.value)
 
 
-def test_without_hypothesis_the_extra_is_named():
+@pytest.mark.parametrize(
+    "asked",
+    ["import mxref.testing.strategies", "import mxref.testing.fleet", "mxref.testing.fuzz"],
+)
+def test_without_hypothesis_the_extra_is_named(asked):
     code = (
         "import sys; sys.modules['hypothesis'] = None\n"
         "import mxref.testing\n"
-        "try:\n    mxref.testing.fuzz\n"
-        "except ModuleNotFoundError as error:\n    print(error)"
+        f"try:\n    {asked}\n"
+        "except ModuleNotFoundError as error:\n    print(error.name, error)"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code],
@@ -139,7 +143,8 @@ def test_without_hypothesis_the_extra_is_named():
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    assert ran.stdout == "mxref.testing.fuzz needs Hypothesis: pip install 'mxref[verify]'\n"
+    wanted = "this part of mxref.testing needs Hypothesis: pip install 'mxref[verify]'"
+    assert ran.stdout == f"hypothesis {wanted}\n", ran.stderr
 
 
 def test_a_directory_is_combined_with_the_local_one(tmp_path):

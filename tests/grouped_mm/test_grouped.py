@@ -13,6 +13,7 @@ from mxkernels import CastConfig
 from mxkernels.grouped_mm import grouped_mm, op, table
 from mxkernels.grouped_mm.pad import pad_groups
 from mxkernels.linear import cast
+from mxref import Quantized
 from mxref.testing import assert_matmul_within_bound
 from tests.linear.operands import EXAMPLES, VALUES, tensor, turned
 
@@ -95,20 +96,48 @@ def operands(device):
     return (*along[0], *along[1], offs), (*across[0], *across[1], ends)
 
 
-def test_every_back_end_that_runs_here_gives_the_same_products(device):
+def judge_products(y, dw, rows, depth):
+    """Both products of the same operands; rows of y past the last end may hold anything."""
+    a, a_scale, b, b_scale, offs = rows
+    for expert, (first, last) in enumerate(spans(offs)):
+        left = Quantized(a[first:last], a_scale[first:last])
+        scale = mxref.layouts.decode(b_scale[expert], cast.LAYOUT, shape=tuple(b[expert].shape))
+        right = Quantized(b[expert], scale)
+        assert_matmul_within_bound(y[first:last], left, turned(right))
+    a, a_scale, b, b_scale, ends = depth
+    for expert, (first, last) in enumerate(spans(ends)):
+        blocks = slice(first // 32, last // 32)
+        left = Quantized(a[:, first:last], a_scale[:, blocks])
+        right = Quantized(b[:, first:last], b_scale[:, blocks])
+        assert_matmul_within_bound(dw[expert], left, turned(right))
+
+
+def backends(device):
+    """Those that run here."""
+    return [each for each in table.BACKENDS if not each.missing(torch.device(device))]
+
+
+def test_every_back_end_that_runs_here_is_within_the_bound(device):
     rows, depth = operands(device)
-    past = torch.arange(len(rows[0]), device=device) >= rows[-1][-1]
-    found = {}
-    for backend in table.BACKENDS:
-        if backend.name == "scaled_mm" or backend.missing(torch.device(device)):
-            continue
-        y = backend.rows(*rows).masked_fill(past[:, None], 0)
-        found[backend.name] = y, backend.depth(*depth)
+    found = backends(device)
     assert len(found) > 1
-    first = next(iter(found.values()))
-    for name, parts in found.items():
-        for part, wanted in zip(parts, first, strict=True):
-            torch.testing.assert_close(part, wanted, rtol=2**-7, atol=2**-6, msg=name)
+    for backend in found:
+        judge_products(backend.rows(*rows), backend.depth(*depth), rows, depth)
+
+
+@pytest.mark.parametrize("fault", ["offs", "ends", "experts"])
+def test_a_back_end_that_cuts_wrong_groups_is_caught(device, fault):
+    rows, depth = operands(device)
+    for backend in backends(device):
+        y, dw = backend.rows(*rows), backend.depth(*depth)
+        if fault == "offs":
+            y = backend.rows(*rows[:-1], rows[-1] + 1)
+        elif fault == "ends":
+            dw = backend.depth(*depth[:-1], depth[-1] - 32)
+        else:
+            dw = dw.flip(0)
+        with pytest.raises(AssertionError, match=r"expected .* within"):
+            judge_products(y, dw, rows, depth)
 
 
 @pytest.mark.gpu

@@ -58,6 +58,13 @@ def test_the_second_call_skips_the_operator_and_gives_the_bytes(counted, way):
         assert one.data_ptr() != other.data_ptr()
 
 
+def test_the_scale_instruction_is_served_alike(counted):
+    for seed in (1, 2):
+        result = find("quantize", "cuda_ue8m0").call(tensor(seed), "rceil", *DIM0)
+        assert_bytes(bytes_of(result), expected(tensor(seed), "rceil"))
+    assert counted == ["quantize"]
+
+
 def test_both_directions_of_either_order_are_served(counted):
     for x, other in ((tensor(1), tensor(2)), (tensor(3).mT, tensor(4).mT)):
         counted.clear()

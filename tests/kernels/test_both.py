@@ -7,6 +7,7 @@ import torch
 
 import mxkernels
 from mxkernels.quantize import op
+from mxkernels.quantize.launch import launch
 from mxkernels.quantize.shapes import SCALE_LAYOUTS
 from mxkernels.registry import KERNELS, find
 from tests.kernels.guarded import (
@@ -70,8 +71,8 @@ def test_both_write_all_of_their_buffers_and_nothing_else(device, slot, shape):
     (a, b), (c, d) = both_expected(x, "rceil", layouts)
     for poison in POISONS:
         buffers = [GuardedBuffer(part.shape, poison, device) for part in (a, b, c.mT, d)]
-        launch = op.BOTH_LAUNCHES[SPEC.backend]
-        launch(x, tuple(each.inner for each in buffers), "rceil", layouts, configured(slot))
+        inner = tuple(each.inner for each in buffers)
+        launch(op.BOTH_PLANS[SPEC.backend], x, inner, "rceil", layouts, configured(slot))
         for buffer in buffers:
             buffer.assert_guards()
         first, second, third, fourth = (each.inner.cpu() for each in buffers)

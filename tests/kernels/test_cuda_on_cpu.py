@@ -13,6 +13,7 @@ import torch
 
 from mxkernels.quantize.canonical import is_transposed
 from mxkernels.quantize.cuda_configs import CudaFlat, CudaTile
+from mxkernels.quantize.launch import launch
 from mxkernels.quantize.shapes import SCALE_LAYOUTS
 from mxkernels.registry import find
 from tests.kernels.cuda_host import HostKernel, on_cpu  # noqa: F401
@@ -48,15 +49,15 @@ ROWS = [
 FLATS = ((4, 1, (5, 64)), (2, 2, (70, 96)), (8, 1, (2, 40, 32)))
 
 
-def written(launch, x, recipe, way, config):
+def written(x, recipe, way, config):
     shapes = [part.shape for part in expected(x, recipe, way)]
-    return launch_guarded(launch, x, shapes, recipe, way, config, POISONS[:1])
+    return launch_guarded(SPEC.launch, x, shapes, recipe, way, config, POISONS[:1])
 
 
 @pytest.mark.parametrize(("way", "config", "shape", "strides", "recipe", "dtype", "offset"), ROWS)
 def test_tiles_have_the_right_bytes(on_cpu, way, config, shape, strides, recipe, dtype, offset):  # noqa: F811
     x = strided(shape, strides, 8 * offset, lambda n: filled(n, "poisoned", dtype, n))
-    got = written(on_cpu.launch_cuda, x, recipe, way, config)
+    got = written(x, recipe, way, config)
     assert_bytes(got, expected(x, recipe, way))
 
 
@@ -65,7 +66,7 @@ def test_tiles_have_the_right_bytes(on_cpu, way, config, shape, strides, recipe,
 def test_blocks_that_follow_have_the_right_bytes(on_cpu, dtype, chunks, warps, shape):  # noqa: F811
     x = filled(torch.Size(shape).numel(), "thresholds", dtype, 5).view(shape)
     config = CudaFlat(chunks, warps)
-    got = written(on_cpu.launch_cuda, x, "rceil", DIM0, config)
+    got = written(x, "rceil", DIM0, config)
     assert_bytes(got, expected(x, "rceil", DIM0))
     (plan,) = on_cpu._PLANS.values()
     assert plan.launch.block == 32 * warps, "the kernel without tiles was not taken"
@@ -86,7 +87,8 @@ def test_both_directions_have_the_right_bytes(on_cpu, shape, layouts, swapped): 
     ]
     (a, b), (c, d) = wanted
     buffers = [GuardedBuffer(part.shape, POISONS[0], "cpu") for part in (a, b, c.mT, d)]
-    on_cpu.launch_both_cuda(x, tuple(each.inner for each in buffers), "even", layouts, TILES[0])
+    inner = tuple(each.inner for each in buffers)
+    launch(on_cpu.plan_both_cuda, x, inner, "even", layouts, TILES[0])
     for buffer in buffers:
         buffer.assert_guards()
     first, second, third, fourth = (each.inner for each in buffers)
@@ -100,16 +102,14 @@ def test_a_grid_that_is_folded_has_the_right_bytes(on_cpu, monkeypatch):  # noqa
     way = Way((32, 1), "col", "swizzle_32_4_4")
     for config in TILES[:2]:
         x = filled(3 * 130 * 140, "one binade", torch.bfloat16, 9).view(3, 130, 140)
-        assert_bytes(
-            written(on_cpu.launch_cuda, x, "floor", way, config), expected(x, "floor", way)
-        )
+        assert_bytes(written(x, "floor", way, config), expected(x, "floor", way))
     assert all(plan.arguments[-1] & on_cpu.FOLDED for plan in on_cpu._PLANS.values())
 
 
 def test_a_wrong_launch_is_seen(on_cpu):  # noqa: F811
     """Can the comparison fail? A plan made for another rule."""
     x = filled(64 * 64, "one binade", torch.bfloat16, 3).view(64, 64)
-    got = written(on_cpu.launch_cuda, x, "floor", DIM0, None)
+    got = written(x, "floor", DIM0, None)
     with pytest.raises(AssertionError, match="differ"):
         assert_bytes(got, expected(x, "rceil", DIM0))
 

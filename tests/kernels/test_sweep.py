@@ -31,8 +31,8 @@ RANK_1 = st.builds(lambda columns: (columns,), SIZES)
 MATRICES = st.builds(lambda lead, rows, columns: (*lead, rows, columns), LEADING, SIZES, SIZES)
 
 
-def small(shapes, limit=1 << 15):
-    return shapes.filter(lambda shape: torch.Size(shape).numel() <= limit)
+def small(shapes):
+    return shapes.filter(lambda shape: torch.Size(shape).numel() <= 1 << 15)
 
 
 def check(spec, x, recipe, way=DIM0, config=None, poisons=POISONS):

@@ -72,7 +72,7 @@ def scales(shape, memory, offset, seed, device="cpu"):
     return codes.expand(shape)
 
 
-def check_guarded(scale, stored, matrix, config, *, inverse, offs=None, repeats=False):
+def check_guarded(scale, stored, matrix, config, *, inverse, offs=None):
     """The launch over poison and between guards writes what is wanted, all of it, nothing else."""
     wanted = scale if inverse else stored
     buffer = GuardedBuffer(wanted.shape, POISONS[wanted.numel() % 2], wanted.device)

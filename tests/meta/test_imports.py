@@ -1,6 +1,7 @@
 """What importing costs and loads, and which way the arrows point. Each proof in a fresh process."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -134,3 +135,13 @@ def test_mxref_never_names_mxkernels():
             for name in [getattr(node, "module", None) or "", *(a.name for a in node.names)]
         }
         assert not any(name.split(".")[0] == "mxkernels" for name in modules), path
+
+
+def test_one_file_of_mxref_imports_hypothesis():
+    """The one that says what to install; the extra of Hypothesis itself is asked for by name."""
+    found = {
+        path.name
+        for path in (ROOT / "mxref").rglob("*.py")
+        if re.search(r"^\s*(from|import) hypothesis\b(?!\.extra)", path.read_text(), re.M)
+    }
+    assert found == {"drawing.py"}

@@ -10,11 +10,11 @@ import mxref
 from mxref import exact
 from mxref.formats import ELEMENTS, INPUTS
 from mxref.recipes import AXES
+from tests.spec.test_exact_agreement import from_bits
 from tests.spec.test_handed_cases import DIALECTS, hex_of, tensor_of
 
 CONTRACT = ["floor", "rceil", "ceil", "even"]
 NAMES = [name for name in mxref.RECIPES if name not in CONTRACT]
-INTEGERS = {16: torch.int16, 32: torch.int32}
 GIVEN = (0, 1, 2, 127, 253, 254, 255)
 
 
@@ -82,12 +82,6 @@ def mixed_blocks(dtype: str, rows: int, columns: int, seed: int) -> torch.Tensor
     bits = torch.where(drawn(20, rows, columns) == 0, fmt.exponent_mask + drawn(2, 1, 1), bits)
     bits[:, :1] = top
     return bits | drawn(2, rows, columns) << (fmt.bits - 1)
-
-
-def from_bits(bits: torch.Tensor, dtype: str) -> torch.Tensor:
-    row = INPUTS[dtype]
-    signed = bits - ((bits >> (row.bits - 1)) << row.bits)
-    return signed.to(INTEGERS[row.bits]).view(getattr(torch, row.torch_dtype))
 
 
 def assert_both_roads_agree(recipe: mxref.Recipe, dtype: str, rows: int, seed: int) -> None:
