@@ -16,6 +16,7 @@ import torch
 from mxkernels.grouped_mm import products
 from mxkernels.grouped_mm.pad import pad_groups, padded_rows
 from mxkernels.grouped_mm.table import resolve
+from mxkernels.library import operator
 from mxkernels.linear import cast
 from mxkernels.linear.config import CastConfig
 from mxkernels.linear.op import as_bytes, as_pair, cast_for
@@ -25,59 +26,30 @@ Two = tuple[torch.Tensor, torch.Tensor]
 Six = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
-@torch.library.custom_op("mxkernels::grouped_mm", mutates_args=())
-def grouped_mm(
-    x: torch.Tensor,
-    w: torch.Tensor,
+def _grouped_mm_backward(
+    grad: torch.Tensor,
     offs: torch.Tensor,
+    w: torch.Tensor,
+    w_scale: torch.Tensor,
+    x: torch.Tensor,
+    x_scale: torch.Tensor,
+    ends: torch.Tensor,
+    in_features: int,
     dim0: str,
     dim1: str,
     recipe: str,
     matmul: str,
     need_x: bool,
     need_w: bool,
-) -> Six:
-    """The product (T, N), w cast along N, x padded and cast along tokens, the padded ends."""
-    config = CastConfig(dim0, dim1, recipe, matmul)
-    backend = resolve(matmul, x.device, w.shape[1], w.shape[2])
-    for layout in ("plain", cast.LAYOUT):
-        cast.require(config, x.device, layout)
-    rows, w_kept = cast_for(w, config, turned=need_x)
-    x_kept, ends = None, offs.new_empty(0)
-    if need_w:
-        padded, ends = pad_groups(x, offs)
-        x_kept = cast.across(padded, config, "plain")
-    y = products.rows(cast.along(x, config, "plain"), rows, offs, backend).to(x.dtype)
-    return (y, *as_bytes(w_kept, x), *as_bytes(x_kept, x), ends)
+) -> Two:
+    (tokens, n), experts = grad.shape, offs.shape[0]
+    return (
+        grad.new_empty(tokens, in_features) if need_x else grad.new_empty(0),
+        grad.new_empty(experts, n, in_features) if need_w else grad.new_empty(0),
+    )
 
 
-@grouped_mm.register_fake
-def _grouped_mm(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    offs: torch.Tensor,
-    dim0: str,
-    dim1: str,
-    recipe: str,
-    matmul: str,
-    need_x: bool,
-    need_w: bool,
-) -> Six:
-    (tokens, k), (experts, n, _) = x.shape, w.shape
-    w_kept = x_kept = as_bytes(None, x)
-    ends = offs.new_empty(experts if need_w else 0)
-    if need_x:
-        shape = experts, k, n
-        scale = stored_shape(shape, cast.LAYOUT, (1, 32), -1)
-        w_kept = x.new_empty(shape, dtype=torch.uint8), x.new_empty(scale, dtype=torch.uint8)
-    if need_w:
-        shape = k, padded_rows(tokens, experts)
-        scale = stored_shape(shape, "plain", (1, 32), -1)
-        x_kept = x.new_empty(shape, dtype=torch.uint8), x.new_empty(scale, dtype=torch.uint8)
-    return (x.new_empty(tokens, n), *w_kept, *x_kept, ends)
-
-
-@torch.library.custom_op("mxkernels::grouped_mm_backward", mutates_args=())
+@operator("grouped_mm_backward", _grouped_mm_backward)
 def grouped_mm_backward(
     grad: torch.Tensor,
     offs: torch.Tensor,
@@ -108,28 +80,29 @@ def grouped_mm_backward(
     return dx, dw
 
 
-@grouped_mm_backward.register_fake
-def _grouped_mm_backward(
-    grad: torch.Tensor,
-    offs: torch.Tensor,
-    w: torch.Tensor,
-    w_scale: torch.Tensor,
+def _grouped_mm(
     x: torch.Tensor,
-    x_scale: torch.Tensor,
-    ends: torch.Tensor,
-    in_features: int,
+    w: torch.Tensor,
+    offs: torch.Tensor,
     dim0: str,
     dim1: str,
     recipe: str,
     matmul: str,
     need_x: bool,
     need_w: bool,
-) -> Two:
-    (tokens, n), experts = grad.shape, offs.shape[0]
-    return (
-        grad.new_empty(tokens, in_features) if need_x else grad.new_empty(0),
-        grad.new_empty(experts, n, in_features) if need_w else grad.new_empty(0),
-    )
+) -> Six:
+    (tokens, k), (experts, n, _) = x.shape, w.shape
+    w_kept = x_kept = as_bytes(None, x)
+    ends = offs.new_empty(experts if need_w else 0)
+    if need_x:
+        shape = experts, k, n
+        scale = stored_shape(shape, cast.LAYOUT, (1, 32), -1)
+        w_kept = x.new_empty(shape, dtype=torch.uint8), x.new_empty(scale, dtype=torch.uint8)
+    if need_w:
+        shape = k, padded_rows(tokens, experts)
+        scale = stored_shape(shape, "plain", (1, 32), -1)
+        x_kept = x.new_empty(shape, dtype=torch.uint8), x.new_empty(scale, dtype=torch.uint8)
+    return (x.new_empty(tokens, n), *w_kept, *x_kept, ends)
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Six) -> None:
@@ -143,4 +116,27 @@ def _backward(ctx: Any, grad: torch.Tensor, *_: Any) -> tuple[torch.Tensor | Non
     return dx if need_x else None, dw if need_w else None, None, *[None] * len(ctx.rest)
 
 
-grouped_mm.register_autograd(_backward, setup_context=_setup)
+@operator("grouped_mm", _grouped_mm, backward=_backward, setup=_setup)
+def grouped_mm(
+    x: torch.Tensor,
+    w: torch.Tensor,
+    offs: torch.Tensor,
+    dim0: str,
+    dim1: str,
+    recipe: str,
+    matmul: str,
+    need_x: bool,
+    need_w: bool,
+) -> Six:
+    """The product (T, N), w cast along N, x padded and cast along tokens, the padded ends."""
+    config = CastConfig(dim0, dim1, recipe, matmul)
+    backend = resolve(matmul, x.device, w.shape[1], w.shape[2])
+    for layout in ("plain", cast.LAYOUT):
+        cast.require(config, x.device, layout)
+    rows, w_kept = cast_for(w, config, turned=need_x)
+    x_kept, ends = None, offs.new_empty(0)
+    if need_w:
+        padded, ends = pad_groups(x, offs)
+        x_kept = cast.across(padded, config, "plain")
+    y = products.rows(cast.along(x, config, "plain"), rows, offs, backend).to(x.dtype)
+    return (y, *as_bytes(w_kept, x), *as_bytes(x_kept, x), ends)

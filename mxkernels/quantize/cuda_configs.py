@@ -53,20 +53,21 @@ class CudaTile(NamedTuple):
         return wide._replace(warps_across=self.warps_across * 2)
 
 
+SQUARE, BROAD = CudaTile(8, 4, 2, 1), CudaTile(8, 4, 1, 2)
+"""For small tensors, 64 x 64 or 32 x 128: more thread blocks than multiprocessors."""
+
 FLAT = (CudaFlat(4, 4), CudaFlat(4, 8), CudaFlat(2, 8))
 """Blocks along rows that follow one another, written in the same order."""
 
 ALONG = (
     CudaTile(16, 1, 8, 1, rows_first=False),
     CudaTile(8, 1, 8, 1, rows_first=False),
-    CudaTile(8, 4, 2, 1),
 )
 """(1, 32), payload in the order of the input."""
 
 ACROSS = (
     CudaTile(32, 1, 4, 1, rows_first=False),
     CudaTile(16, 2, 2, 2, rows_first=False),
-    CudaTile(8, 4, 1, 2),
 )
 """Blocks over 32 rows, payload in the order of the input."""
 
@@ -74,7 +75,6 @@ TURNED = (
     CudaTile(16, 4, 4, 2),
     CudaTile(16, 4, 2, 2),
     CudaTile(16, 8, 1, 4),
-    CudaTile(8, 4, 1, 2),
 )
 """Payload transposed."""
 
@@ -84,7 +84,7 @@ BOTH = (
     CudaTile(16, 4, 2, 2, rows_first=False),
     CudaTile(16, 4, 2, 2, rows_first=False, columns_first=True),
     CudaTile(8, 4, 4, 2),
-    CudaTile(8, 4, 2, 1),
+    SQUARE,
 )
 """Both directions from one read."""
 
@@ -94,16 +94,18 @@ BOTH_IN_INTEGERS = CudaTile(8, 4, 4, 2)
 SMALL = 1 << 22
 """Up to so many codes written, large tiles leave multiprocessors idle: the last one is taken."""
 
-CUDA = tuple(dict.fromkeys((*FLAT, *ALONG, *ACROSS, *TURNED)))
+CUDA = tuple(dict.fromkeys((*FLAT, *ALONG, *ACROSS, *TURNED, SQUARE, BROAD)))
 """What the quantizer may be asked for by number."""
 
 
 def family(block: tuple[int, int], *, turned: bool) -> tuple[CudaTile, ...]:
     """The configurations meant for these blocks of an input whose columns have stride 1."""
     if turned:
-        return TURNED
+        return (*TURNED, SQUARE if block[1] == 1 else BROAD)
+    if block[0] == 1:
+        return (*ALONG, SQUARE)
     # fp16 in blocks of (32, 32) spills with 32 rows in a thread.
-    return ALONG if block[0] == 1 else ACROSS[block[1] > 1 :]
+    return (*ACROSS, SQUARE) if block[1] == 1 else (*ACROSS[1:], BROAD)
 
 
 def default(meant: tuple[CudaTile, ...], codes: int, *, hardware: bool = True) -> CudaTile:

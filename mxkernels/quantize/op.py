@@ -49,6 +49,7 @@ ELEMENTS = {
 }
 """The dtype of a recipe's payload."""
 
+
 def missing(backend: str, device: torch.device) -> str | None:
     """One line that names what `backend` lacks on `device` on this machine, or None."""
     if backend in NAMED:

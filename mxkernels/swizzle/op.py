@@ -4,12 +4,13 @@ Contract 0 stands for none. Arguments are checked by the public functions; what 
 knows is asked when an op runs, never while it is traced.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 import torch
 
 from mxkernels import arch
+from mxkernels.library import operator
 from mxkernels.loader import interpreting, kernels
 from mxkernels.swizzle import reference, shapes
 from mxkernels.swizzle.configs import SWIZZLES
@@ -62,17 +63,6 @@ def _pair(block: Sequence[int]) -> tuple[int, int]:
     return int(block[0]), int(block[1])
 
 
-def _op(name: str, fake: Callable[..., torch.Tensor]) -> Callable[..., Callable[..., torch.Tensor]]:
-    """Define `torch.ops.mxkernels.<name>` of the decorated function."""
-
-    def define(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-        defined = torch.library.custom_op(f"mxkernels::{name}", function, mutates_args=())
-        defined.register_fake(fake)
-        return defined
-
-    return define
-
-
 def swizzle_fake(
     scale: torch.Tensor,
     backend: str,
@@ -87,7 +77,7 @@ def swizzle_fake(
     return torch.empty(stored, dtype=scale.dtype, device=scale.device)
 
 
-@_op("swizzle", swizzle_fake)
+@operator("swizzle", swizzle_fake)
 def swizzle(
     scale: torch.Tensor,
     backend: str,
@@ -127,7 +117,7 @@ def unswizzle_fake(
     return torch.empty(logical, dtype=stored.dtype, device=stored.device)
 
 
-@_op("unswizzle", unswizzle_fake)
+@operator("unswizzle", unswizzle_fake)
 def unswizzle(
     stored: torch.Tensor,
     backend: str,
@@ -162,7 +152,7 @@ def swizzle_groups_fake(
     return torch.empty(stored, dtype=scale.dtype, device=scale.device)
 
 
-@_op("swizzle_groups", swizzle_groups_fake)
+@operator("swizzle_groups", swizzle_groups_fake)
 def swizzle_groups(
     scale: torch.Tensor, offs: torch.Tensor, backend: str, axis: str, config: int = -1
 ) -> torch.Tensor:
@@ -188,7 +178,7 @@ def unswizzle_groups_fake(
     return torch.empty(tuple(shape), dtype=stored.dtype, device=stored.device)
 
 
-@_op("unswizzle_groups", unswizzle_groups_fake)
+@operator("unswizzle_groups", unswizzle_groups_fake)
 def unswizzle_groups(
     stored: torch.Tensor,
     offs: torch.Tensor,
