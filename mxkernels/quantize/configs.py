@@ -23,7 +23,7 @@ class TileConfig(NamedTuple):
     `kept` neighbouring rows (a power of two, at most 32; where a payload is transposed, at least 4)
     stay in one thread; the other rows of 32 are spread over threads. `vector` as in FlatConfig.
     Tiles follow one another down a column of tiles where `rows_first`. `stream`: what is loaded
-    leaves the cache first.
+    leaves the cache first. `registers`: a thread takes at most so many.
     """
 
     rows: int
@@ -33,6 +33,7 @@ class TileConfig(NamedTuple):
     vector: int = 8
     rows_first: bool = True
     stream: bool = False
+    registers: int | None = None
 
 
 FLAT = (
@@ -116,6 +117,8 @@ ALONG_TURNED = Family(
 
 _BOTH = (
     TileConfig(128, 128, 4, 16),
+    # Three programs a multiprocessor: unbounded, some rules and dtypes take 182 or 254 registers.
+    TileConfig(128, 128, 4, 16, registers=168),
     TileConfig(128, 128, 8, 8),
     TileConfig(128, 64, 4, 8),
     TileConfig(64, 128, 4, 8),
@@ -123,7 +126,7 @@ _BOTH = (
     TileConfig(128, 128, 8, 8, rows_first=False),
     TileConfig(128, 64, 4, 8, stream=True),
 )
-BOTH = Family(_BOTH, usual=_BOTH[0], float32=_BOTH[1], small=_BOTH[4])
+BOTH = Family(_BOTH, usual=_BOTH[0], float32=_BOTH[2], small=_BOTH[5])
 """Both directions from one read."""
 
 FAMILIES = (ALONG, ACROSS, SQUARE, TURNED, SQUARE_TURNED, ALONG_TURNED)

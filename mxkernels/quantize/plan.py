@@ -24,7 +24,7 @@ def default(x: torch.Tensor, meant: Family) -> TileConfig:
 
 @dataclass(slots=True)
 class Launch:
-    """A kernel, its grid, and its arguments after the tensors.
+    """A kernel, its grid, its arguments after the tensors, and what it is compiled with.
 
     `swapped`: of both directions, the kernel takes the buffers of columns first. `compiled` is what
     Triton launched the first time: all that its choice depends on (integers, alignment, dtypes,
@@ -34,7 +34,7 @@ class Launch:
     kernel: Any
     grid: tuple[int]
     arguments: tuple[Any, ...]
-    warps: int
+    options: dict[str, int]
     device: torch.device
     swapped: bool = False
     compiled: Any = None
@@ -51,11 +51,21 @@ class Launch:
         bits = x.view(BITS[x.dtype])
         if self.compiled is None:
             # The interpreter returns None.
-            launched = self.kernel[self.grid](bits, *tensors, *self.arguments, num_warps=self.warps)
+            launched = self.kernel[self.grid](bits, *tensors, *self.arguments, **self.options)
             # A compiled kernel takes three sizes of a grid.
             self.compiled = launched and launched[(*self.grid, 1, 1)]
         else:
             self.compiled(bits, *tensors, *self.arguments)
+
+
+def compile_options(warps: int, registers: int | None = None) -> dict[str, int]:
+    """What Triton takes of a configuration; AMD's back end bounds no registers.
+
+    >>> compile_options(4, 168)
+    {'num_warps': 4, 'maxnreg': 168}
+    """
+    bounded = registers is not None and torch.version.hip is None
+    return {"num_warps": warps} | ({"maxnreg": registers} if bounded else {})
 
 
 def over_tiles(
@@ -87,4 +97,5 @@ def over_tiles(
     tile = config.rows, config.columns, config.kept, config.vector, config.rows_first, config.stream
     constants = arch.hardware_e4m3(x.device), even, aligned, widest >= 2**31, *tile
     arguments = (*sizes, *steps, down, across, rule, DTYPES[x.dtype], *way, *constants)
-    return Launch(kernel, (matrices * down * across,), arguments, config.warps, x.device)
+    options = compile_options(config.warps, config.registers)
+    return Launch(kernel, (matrices * down * across,), arguments, options, x.device)

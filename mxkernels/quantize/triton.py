@@ -12,7 +12,7 @@ import triton.language as tl
 
 from mxkernels import arch
 from mxkernels.quantize.configs import FlatConfig, flat_default
-from mxkernels.quantize.plan import DTYPES, Launch
+from mxkernels.quantize.plan import DTYPES, Launch, compile_options
 
 from ..device import (  # noqa: TID252
     largest,
@@ -99,4 +99,4 @@ def prepare(
         config.vector,
     )
     grid = (triton.cdiv(n_blocks, config.blocks),)
-    return Launch(quantize_1x32, grid, arguments, config.warps, rows.device)
+    return Launch(quantize_1x32, grid, arguments, compile_options(config.warps), rows.device)

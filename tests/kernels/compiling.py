@@ -14,7 +14,7 @@ POINTERS = {"bf16": "*i16", "fp16": "*i16", "fp32": "*i32"}
 ALIGNED = ("columns", "rows", "row_stride", "matrix_stride")
 
 
-def build(module, name, constants, pointers, aligned, *, arch, warps):
+def build(module, name, constants, pointers, aligned, *, arch, warps, registers=None):
     """Any kernel: `pointers` maps arguments to pointer types, other arguments are 32-bit integers;
     `aligned` names those that 16 divides; arch is 90 for sm_90, or a name of AMD's."""
     from triton.backends.compiler import GPUTarget
@@ -27,7 +27,8 @@ def build(module, name, constants, pointers, aligned, *, arch, warps):
     hints = {(at(each),): [["tt.divisibility", 16]] for each in aligned if each not in constants}
     values = {(at(each),): value for each, value in constants.items()}
     target = GPUTarget("hip", arch, 64) if isinstance(arch, str) else GPUTarget("cuda", arch, 32)
-    options = {"num_warps": warps, "enable_fp_fusion": False}
+    bounds = {"maxnreg": registers} if registers and target.backend == "cuda" else {}
+    options = {"num_warps": warps, "enable_fp_fusion": False} | bounds
     return triton.compile(
         ASTSource(kernel, signature, values, hints), target=target, options=options
     )
@@ -37,7 +38,9 @@ def compiled(module, name, config, constants, *, arch, aligned=True, ones=()):
     """A quantizer. `constants` holds DTYPE and HARDWARE; sizes in `ones` are 1, which Triton makes
     constants of."""
     constants = constants | {
-        field.upper(): value for field, value in config._asdict().items() if field != "warps"
+        field.upper(): value
+        for field, value in config._asdict().items()
+        if field not in ("warps", "registers")
     }
     constants |= dict.fromkeys(ones, 1)
     names = getattr(kernels(module, interpret=False), name).arg_names
@@ -46,7 +49,7 @@ def compiled(module, name, config, constants, *, arch, aligned=True, ones=()):
     sizes = (each for each in ALIGNED if each in names)
     return build(
         module, name, constants, pointers, (*pointers, *sizes) if aligned else (),
-        arch=arch, warps=config.warps,
+        arch=arch, warps=config.warps, registers=getattr(config, "registers", None),
     )  # fmt: skip
 
 

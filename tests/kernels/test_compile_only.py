@@ -106,11 +106,11 @@ def assert_exact(built, arch):
     assert ".ftz" not in built.asm["ptx"], "subnormals would be flushed"
 
 
-def assert_no_spills(built, tmp_path):
-    """ptxas may give 32 bytes of stack to fit one more block on a multiprocessor; no more."""
+def assert_no_spills(built, tmp_path, most=40):
+    """ptxas may give `most` bytes of stack to fit one more block on a multiprocessor; no more."""
     words = resources(built, tmp_path)
     assert "LOCAL:0" in words
-    assert int(next(word for word in words if word.startswith("STACK:"))[6:]) <= 40, words
+    assert int(next(word for word in words if word.startswith("STACK:"))[6:]) <= most, words
 
 
 def assert_wide(built, widths):
@@ -157,7 +157,7 @@ def test_machine_code_of_both_directions(config, tmp_path):
     built = both(90, "bf16", config)
     assert_exact(built, 90)
     assert_wide(built, {"v4.b32"} if config.vector == 16 else {"v4.b32", "v2.b32"})
-    assert_no_spills(built, tmp_path)
+    assert_no_spills(built, tmp_path, 40 if config.registers is None else 112)
 
 
 @pytest.mark.parametrize(
