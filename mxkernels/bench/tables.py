@@ -160,6 +160,8 @@ def notes(rows: Iterable[Row]) -> list[str]:
     for row in rows:
         if row.get("note") and row["family"] not in ("host", "cold", *records.LINEAR):
             who = row.get("implementation") or row.get("kernel") or row["family"]
+            if row["family"] == "limits":
+                who = f"limit {who}, {row['config']}"
             place = f"{shape_text(row.get('shape', ()))} {row.get('variant', '')}".strip()
             found.setdefault((who, row["note"]), []).append(place)
     return [
