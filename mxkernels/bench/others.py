@@ -103,14 +103,18 @@ def swizzle(site: Site, case: Case, plan: Plan) -> list[Job]:
         if SWIZZLE not in spec.scale_layouts:
             continue
 
-        def call(scale: torch.Tensor, spec: KernelSpec = spec) -> torch.Tensor:
-            return spec.call(scale, SWIZZLE, **options)
+        for config in spec.configs if plan.configs == "all" else (None,):
 
-        labels = case.labels() | named(spec)
-        job = Job(labels, pool, call, expected, rows * columns + written, "cold")
-        job.target = TARGETS["groups"] if options.get("axis") == "M" else None
-        job.note = lacking(spec, site)
-        made.append(job)
+            def call(
+                scale: torch.Tensor, spec: KernelSpec = spec, config: Any = config
+            ) -> torch.Tensor:
+                return spec.call(scale, SWIZZLE, config=config, **options)
+
+            labels = case.labels() | named(spec, config)
+            job = Job(labels, pool, call, expected, rows * columns + written, "cold")
+            job.target = TARGETS["groups"] if options else None
+            job.note = lacking(spec, site)
+            made.append(job)
     return made
 
 

@@ -19,7 +19,13 @@ SWIZZLES = (
     SwizzleConfig(tiles=32, across=8, warps=4),
     SwizzleConfig(tiles=8, across=8, warps=4),
 )
-"""What a GPU may run; the first one is the default."""
+"""What a GPU may run."""
+
+
+def default(matrix: Matrix) -> SwizzleConfig:
+    """The configuration taken when the caller names none: words of K groups take more registers."""
+    return SWIZZLES[1 if matrix.axis == "K" else 0]
+
 
 LOOKUPS = 1 << 13
 """The most comparisons of a tile with a group that one program makes at once."""

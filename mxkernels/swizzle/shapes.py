@@ -91,12 +91,7 @@ class Matrix(NamedTuple):
 
     def words(self, scale: torch.Tensor) -> bool:
         """Whether every row of S is a whole number of 4-byte words, at addresses to match."""
-        return (
-            self.column_stride == 1
-            and self.axis != "K"
-            and self.unit(scale) >= 4
-            and self.aligned(scale)
-        )
+        return self.column_stride == 1 and self.unit(scale) >= 4 and self.aligned(scale)
 
     @staticmethod
     def aligned(stored: torch.Tensor) -> bool:
@@ -105,7 +100,7 @@ class Matrix(NamedTuple):
 
     def unit(self, scale: torch.Tensor) -> int:
         """How many bytes, a power of two up to 16, divide rows, strides and the address."""
-        if self.column_stride != 1 or self.axis == "K":
+        if self.column_stride != 1:
             return 1
         return math.gcd(16, self.columns, *scale.stride()[:-1], scale.data_ptr())
 

@@ -2,8 +2,9 @@
 
 A program takes ROW_TILES x COLUMN_TILES tiles. Memory is read and written in its own order, up to
 16 bytes a thread; in between the program permutes its tile. Where rows of scales are whole 4-byte
-words, the elements are words, which stay together in either layout; else they are bytes. Every
-byte of the output is stored once, padding included.
+words, the elements are words, which stay together in either layout; else they are bytes. A group
+along K begins at any byte: each of its words is cut from two. Every byte of the output is stored
+once, padding included.
 
 Ends of groups are read by each program: a scan over the groups gives the first tile of each, a
 comparison finds the group of a tile. Ends are clamped to the matrix, so no end reaches outside.
@@ -14,7 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
-from mxkernels.swizzle.configs import SWIZZLES, SwizzleConfig, interpreted, power_of_two, tiles_of
+from mxkernels.swizzle.configs import SwizzleConfig, default, interpreted, power_of_two, tiles_of
 from mxkernels.swizzle.shapes import Matrix
 
 # Triton 3.6 never ends compiling more than 256 groups whose ends are known to be aligned.
@@ -73,7 +74,8 @@ def tile_places(
 ):
     """Rows and columns of S that a program holds, their ends, and the numbers of its tiles.
 
-    Rows are a vector of 128 * ROW_TILES, columns one of WIDTH * COLUMN_TILES elements.
+    Rows are a vector of 128 * ROW_TILES, columns one of WIDTH * COLUMN_TILES elements. For words of
+    K groups columns are counted in bytes; `kept` is how many bytes are left of a tile's group.
     """
     k = row_tile + tl.arange(0, ROW_TILES)
     u = column_tile + tl.arange(0, COLUMN_TILES)
@@ -82,23 +84,43 @@ def tile_places(
     row_inside = row < rows
     column_inside = column < columns
     place = k.to(tl.int64)[:, None] * column_tiles + u[None, :]
+    kept = u
     if AXIS == "M":
         begin, end, _start, _count = group_places(offs_ptr, groups, rows, k, 128, GROUPS)
         lines = begin[:, None] + tl.arange(0, 128)[None, :]
         row_inside = tl.reshape(lines < end[:, None], (ROW_TILES * 128,))
         row = tl.reshape(lines, (ROW_TILES * 128,))
     if AXIS == "K":
-        begin, end, start, count = group_places(offs_ptr, groups, columns, u, 4, GROUPS)
-        lines = begin[:, None] + tl.arange(0, 4)[None, :]
-        column_inside = tl.reshape(lines < end[:, None], (COLUMN_TILES * 4,))
-        column = tl.reshape(lines, (COLUMN_TILES * 4,))
+        size = columns * (4 // WIDTH)
+        begin, end, start, count = group_places(offs_ptr, groups, size, u, 4, GROUPS)
+        kept = end - begin
+        lines = begin[:, None] + tl.arange(0, WIDTH)[None, :]
+        column_inside = tl.reshape(lines < end[:, None], (COLUMN_TILES * WIDTH,))
+        column = tl.reshape(lines, (COLUMN_TILES * WIDTH,))
         # What no group fills is zero, in columns of one tile each after the last group.
         start = tl.where(count == 0, u, start)
         count = tl.maximum(count, 1)
         across = k.to(tl.int64)[:, None] * count[None, :] + (u - start)[None, :]
         place = start.to(tl.int64)[None, :] * row_tiles + across
     known = (k < row_tiles)[:, None] & (u < column_tiles)[None, :]
-    return row, row_inside, column, column_inside, place, known
+    return row, row_inside, column, column_inside, place, known, kept
+
+
+@triton.jit
+def words_at(row_ptr, mask, column, columns, kept):
+    """Words of S from byte `column` on, of which `kept` bytes count; rows are `columns` words."""
+    first = column // 4
+    shift = column % 4 * 8
+    low = tl.load(row_ptr + first[None, :], mask=mask, other=0).to(tl.uint32, bitcast=True)
+    split = ((shift > 0) & (first + 1 < columns))[None, :]
+    high = tl.load(row_ptr + first[None, :] + 1, mask=mask & split, other=0)
+    high = high.to(tl.uint32, bitcast=True)
+    shift = shift.to(tl.uint32)[None, :]
+    word = (low >> shift) | ((high << 1) << (31 - shift))
+    bits = tl.minimum(tl.maximum(kept, 0), 4).to(tl.uint32) * 8
+    ones = tl.full([1], 0xFFFFFFFF, tl.uint32)
+    ones = tl.where(bits == 0, 0, ones >> ((32 - bits) & 31))
+    return (word & ones[None, :]).to(tl.int32, bitcast=True)
 
 
 @triton.jit(do_not_specialize=SIZES, do_not_specialize_on_alignment=["offs_ptr"])
@@ -135,7 +157,7 @@ def encode(
     program = tl.program_id(0)
     row_tile = program // across % down * ROW_TILES
     matrix = (program // across // down).to(tl.int64)
-    row, row_inside, column, column_inside, place, known = tile_places(
+    row, row_inside, column, column_inside, place, known, kept = tile_places(
         offs_ptr,
         rows,
         column_units * UNIT,
@@ -151,9 +173,13 @@ def encode(
         COLUMN_TILES,
     )
     source = (row // REPEAT).to(tl.int64)[:, None] * (row_units * UNIT)
-    source += column.to(tl.int64)[None, :] * column_stride
     inside = row_inside[:, None] & column_inside[None, :]
-    tile = tl.load(scale_ptr + matrix * (matrix_units * UNIT) + source, mask=inside, other=0)
+    scale_ptr += matrix * (matrix_units * UNIT)
+    if AXIS == "K" and WIDTH == 1:
+        tile = words_at(scale_ptr + source, inside, column, column_units * UNIT, kept)
+    else:
+        source += column.to(tl.int64)[None, :] * column_stride
+        tile = tl.load(scale_ptr + source, mask=inside, other=0)
     tile = tl.reshape(tile, (ROW_TILES, 4, 32, COLUMN_TILES, WIDTH))
     tile = tl.permute(tile, (0, 3, 2, 1, 4))
     tile = tl.reshape(tile, (ROW_TILES, COLUMN_TILES, 128 * WIDTH))
@@ -200,7 +226,7 @@ def decode(
     column_tile = program % across * COLUMN_TILES
     matrix = (program // across // down).to(tl.int64)
     columns = column_units * UNIT
-    row, row_inside, column, column_inside, place, known = tile_places(
+    row, row_inside, column, column_inside, place, known, _kept = tile_places(
         offs_ptr, rows, columns, row_tile, column_tile, row_tiles, column_tiles, groups,
         AXIS, WIDTH, GROUPS, ROW_TILES, COLUMN_TILES,
     )  # fmt: skip
@@ -246,10 +272,12 @@ def launch(
     """
     if not (scale if inverse else stored).numel():
         return
-    config = config or (SWIZZLES[0] if scale.is_cuda else interpreted(matrix))
+    config = config or (default(matrix) if scale.is_cuda else interpreted(matrix))
     row_tiles, column_tiles = tiles_of(config, matrix, 0 if offs is None else offs.numel())
     across, down = -(-matrix.column_tiles // column_tiles), -(-matrix.row_tiles // row_tiles)
-    arguments = (*_arguments(scale, stored.reshape(-1), matrix, offs), row_tiles, column_tiles)
+    bare = inverse and matrix.axis == "K"  # no words: a group is stored at any byte of a row
+    sides = (scale, stored.reshape(-1), matrix, offs)
+    arguments = (*_arguments(*sides, words=not bare), row_tiles, column_tiles)
     kernel = decode if inverse else encode
     grid = (across * down * matrix.count,)
     if not scale.is_cuda or scale.device.index == torch.cuda.current_device():
@@ -260,11 +288,16 @@ def launch(
 
 
 def _arguments(
-    scale: torch.Tensor, stored: torch.Tensor, matrix: Matrix, offs: torch.Tensor | None
+    scale: torch.Tensor,
+    stored: torch.Tensor,
+    matrix: Matrix,
+    offs: torch.Tensor | None,
+    *,
+    words: bool,
 ) -> tuple[object, ...]:
     """What both kernels take before the tiles of a program; words where both sides are words."""
     unit, packed = matrix.unit(scale), 1
-    if matrix.words(scale) and matrix.aligned(stored):
+    if words and matrix.words(scale) and matrix.aligned(stored):
         packed, unit = 4, unit // 4
         scale, stored = scale.view(torch.int32), stored.view(torch.int32)
     groups = 0 if offs is None else offs.numel()

@@ -63,8 +63,11 @@ def test_many_groups_compile(kernel):
     assert parameter.do_not_specialize_on_alignment
 
 
-def test_groups_of_columns_compile(tmp_path):
-    built = compiled("encode", 90, "K", 1, 4, SWIZZLES[1])
+@pytest.mark.parametrize("elements", [TURNED, WORDS], ids=str)
+def test_groups_of_columns_compile(elements, tmp_path):
+    built = compiled("encode", 90, "K", *elements.values(), SWIZZLES[1])
+    if elements is WORDS:
+        assert set(accesses(built, "ld")) == {"b32"}, "words are cut from words, never from bytes"
     assert all(store.endswith("v4.b32") for store in accesses(built, "st"))
     assert {"STACK:0", "LOCAL:0"} <= set(resources(built, tmp_path))
 
