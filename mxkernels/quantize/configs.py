@@ -116,9 +116,9 @@ ALONG_TURNED = Family(
 """(1, 32), payload transposed."""
 
 _BOTH = (
-    TileConfig(128, 128, 4, 16),
     # Three programs a multiprocessor: unbounded, some rules and dtypes take 182 or 254 registers.
     TileConfig(128, 128, 4, 16, registers=168),
+    TileConfig(128, 128, 4, 16),
     TileConfig(128, 128, 8, 8),
     TileConfig(128, 64, 4, 8),
     TileConfig(64, 128, 4, 8),

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 
+from mxkernels.bench.limits import config_text
+from mxkernels.quantize import configs, cuda_configs
+
 LARGE = ((16384, 16384), (8, 8192, 5120), (32, 7168, 2048))
 SMALL = ((4096, 4096), (1024, 1024))
 OURS = ("triton", "cuda")
+DEFAULTS = (configs.BOTH.usual, cuda_configs.BOTH[0])
 
 
 def timed(content: dict, families: tuple[str, ...], method: str = "events") -> list[dict]:
@@ -28,16 +32,32 @@ def variants(content: dict) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def both(content: dict) -> str:
-    """The best configuration of each back end with plain scales, at each large shape."""
-    rows = timed(content, ("both",))
-    best = [
-        max(r["share"] for r in rows if (r["backend"], tuple(r["shape"])) == (backend, shape))
-        for shape in LARGE
-        for backend in OURS
+def both(content: dict, column: str = "share") -> str:
+    """The default configurations with plain scales, the slower of floor and rceil, by shape."""
+    rows = [r for r in timed(content, ("both",)) if r["config"] in map(config_text, DEFAULTS)]
+    parts = []
+    for shape in LARGE:
+        of = [[r for r in rows if (r["backend"], tuple(r["shape"])) == (b, shape)] for b in OURS]
+        assert [sorted(r["recipe"] for r in each) for each in of] == [["floor", "rceil"]] * 2
+        parts.append(" / ".join(f"{min(r[column] for r in each):.3f}" for each in of))
+    return ", ".join(parts)
+
+
+def both_of_copy(content: dict) -> str:
+    return both(content, "share_of_copy")
+
+
+def plain_formula(content: dict) -> str:
+    """The fastest of ours over torch.compile of the plain formula, 1x32 row plain, by shape."""
+    rows = [
+        r for r in content["rows"] if r.get("method") == "events" and r.get("recipe") == "rceil"
     ]
-    pairs = zip(best[::2], best[1::2], strict=True)
-    return ", ".join(f"{triton:.3f} / {cuda:.3f}" for triton, cuda in pairs)
+    rows = [r for r in rows if r["variant"] == "1x32 row plain n" and r["data"] == "randn"]
+    parts = []
+    for shape in dict.fromkeys(tuple(r["shape"]) for r in rows):
+        us = {r["implementation"]: r["median_us"] for r in rows if tuple(r["shape"]) == shape}
+        parts.append(us["torch_compile"] / min(us[backend] for backend in OURS))
+    return f"{min(parts):.2f} to {max(parts):.2f} times"
 
 
 def both_swizzled(content: dict) -> str:
@@ -58,6 +78,19 @@ def small(content: dict) -> str:
     return "{} and {} at 4096 x 4096, {} and {} at 1024 x 1024".format(*parts)
 
 
+def small_torch(content: dict) -> str:
+    """The same as a multiple of torch's own cast, in a graph."""
+    parts = []
+    for shape in SMALL:
+        rows = [r for r in content["rows"] if r.get("method") == "graph"]
+        rows = [r for r in rows if tuple(r["shape"]) == shape]
+        plain = next(r for r in rows if (r["kernel"], r["config"]) == ("stream", "torch"))
+        ours = [r for r in rows if r["family"] == "cast" and r.get("target")]
+        most = [max(r["median_us"] for r in ours if r["backend"] == b) for b in OURS]
+        parts.append(" / ".join(f"{us / plain['median_us']:.2f}" for us in most))
+    return f"{parts[0]} and {parts[1]}"
+
+
 def host(content: dict) -> str:
     us = {r["kernel"]: r["median_us"] for r in content["rows"] if r["family"] == "host"}
     pair = " / ".join(f"{us[f'quantize_{backend} call']:.1f}" for backend in OURS)
@@ -72,6 +105,6 @@ def cold(content: dict) -> str:
     """The longest first call of each kernel in a process with empty caches, seconds."""
     found: dict[str, float] = {}
     for row in content["rows"]:
-        if row["family"] == "cold":
+        if row["family"] == "cold" and row["kernel"].startswith("quantize"):
             found[row["kernel"]] = max(found.get(row["kernel"], 0), row["first_call_s"])
     return ", ".join(f"{kernel} {seconds:.1f} s" for kernel, seconds in found.items())

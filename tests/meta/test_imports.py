@@ -60,6 +60,25 @@ def test_a_foreign_import_is_found():
     assert foreign("hypothesis") == ["hypothesis"]
 
 
+FIRST_CALLS = """
+import sys, torch, mxkernels
+x = torch.ones(4, 64, dtype=torch.bfloat16)
+q = mxkernels.quantize(x)
+mxkernels.dequantize(*q)
+mxkernels.swizzle(q.scale)
+mxkernels.matmul(q, q)
+{0}
+print(*(name for name in ("torch._dynamo", "torch._inductor", "sympy") if name in sys.modules))
+"""
+
+
+def test_no_first_call_loads_the_compiler_of_torch():
+    """torch.library.custom_op would: three seconds more on a GPU machine."""
+    assert python(FIRST_CALLS.format("")) == ""
+    compiler = "torch.compile(lambda x: x, backend='eager')(x)"
+    assert "torch._dynamo" in python(FIRST_CALLS.format(compiler))
+
+
 def test_mxref_adds_under_50_ms_to_torch():
     code = (
         "import torch, time; start = time.perf_counter(); import mxref; "
