@@ -122,7 +122,7 @@ class Plan:
     rounds: int = 40
     graph_rounds: int = 20
     graphs: bool = True
-    budget: float = 240.0
+    budget: float = 480.0
     device: str = "cuda"
 
     def text(self) -> dict[str, Any]:
