@@ -113,6 +113,11 @@ def assert_no_spills(built, tmp_path, most=40):
     assert int(next(word for word in words if word.startswith("STACK:"))[6:]) <= most, words
 
 
+def stack(config):
+    """The bytes that are borne: a bound on registers costs some, and is worth it (README)."""
+    return 40 if config.registers is None else 112
+
+
 def assert_wide(built, widths):
     """Loads are 16 bytes; stores have these widths, those of scales aside."""
     loads, stores = accesses(built, "ld"), accesses(built, "st")
@@ -157,7 +162,7 @@ def test_machine_code_of_both_directions(config, tmp_path):
     built = both(90, "bf16", config)
     assert_exact(built, 90)
     assert_wide(built, {"v4.b32"} if config.vector == 16 else {"v4.b32", "v2.b32"})
-    assert_no_spills(built, tmp_path, 40 if config.registers is None else 112)
+    assert_no_spills(built, tmp_path, stack(config))
 
 
 @pytest.mark.parametrize(
@@ -165,9 +170,10 @@ def test_machine_code_of_both_directions(config, tmp_path):
 )
 def test_both_directions_on_other_gpus(arch, dtype, tmp_path):
     wide = dtype == "fp32" or not hardware(arch)
-    built = both(arch, dtype, BOTH.float32 if wide else BOTH.usual)
+    config = BOTH.float32 if wide else BOTH.usual
+    built = both(arch, dtype, config)
     assert_exact(built, arch)
-    assert_no_spills(built, tmp_path)
+    assert_no_spills(built, tmp_path, stack(config))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import torch
 
-from mxkernels.quantize.plan import Launch
+from mxkernels.quantize.plan import Launch, compile_options
 
 
 class Compiled:
@@ -22,7 +22,8 @@ class Jitted:
         self.found, self.calls = 0, []
 
     def __getitem__(self, grid):
-        def run(*arguments, num_warps):
+        def run(*arguments, **options):
+            assert options == {"num_warps": 4, "maxnreg": 168}
             self.found += 1
             self.calls.append(((*grid, 1, 1), arguments))
             return Compiled(self.calls)
@@ -36,7 +37,8 @@ def addresses(arguments):
 
 def test_the_second_launch_passes_the_new_tensors_and_the_same_arguments():
     kernel = Jitted()
-    launch = Launch(kernel, (7,), (64, "rceil"), 4, torch.device("cpu"))
+    options = compile_options(4, 168)
+    launch = Launch(kernel, (7,), (64, "rceil"), options, torch.device("cpu"))
     for _ in range(3):
         x = torch.ones(64, dtype=torch.bfloat16)
         buffers = torch.empty(64, dtype=torch.float8_e4m3fn), torch.empty(2, dtype=torch.uint8)
