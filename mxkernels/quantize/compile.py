@@ -77,9 +77,11 @@ def swizzled(byte: torch.Tensor) -> torch.Tensor:
     """Scales (..., R, C) in tiles of 128 x 4, padded with zeros, a matrix a row of bytes."""
     matrix = byte.reshape(1, -1) if byte.dim() < 2 else byte
     *lead, rows, columns = matrix.shape
-    padded = torch.nn.functional.pad(matrix, (0, -columns % 4, 0, -rows % 128))
-    tiles = padded.view(math.prod(lead), -(-rows // 128), 4, 32, -(-columns // 4), 4)
-    return tiles.permute(0, 1, 4, 3, 2, 5).reshape(*lead, padded.shape[-2] * padded.shape[-1])
+    down, across = -(-rows // 128), -(-columns // 4)
+    padded = matrix.new_zeros(*lead, down * 128, across * 4)
+    padded[..., :rows, :columns] = matrix
+    tiles = padded.view(math.prod(lead), down, 4, 32, across, 4)
+    return tiles.permute(0, 1, 4, 3, 2, 5).reshape(*lead, down * across * 512)
 
 
 def quantize(
