@@ -14,6 +14,15 @@ LIBRARY = torch.library.Library("mxkernels", "FRAGMENT")
 Function = Callable[..., Any]
 
 
+def once(name: str) -> Function:
+    """The backward of a backward: a RuntimeError, where torch would give zeros without a word."""
+
+    def backward(ctx: Any, *grads: torch.Tensor) -> None:
+        raise RuntimeError(f"{name} is differentiable once: a gradient of its gradient was asked")
+
+    return backward
+
+
 def operator(
     name: str, fake: Function, *, backward: Function | None = None, setup: Function | None = None
 ) -> Callable[[Function], Any]:

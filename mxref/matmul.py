@@ -108,7 +108,9 @@ def matmul(
 def _operand(name: str, pair: Quantized, blocks: tuple[Block, Block], which: int) -> Tensor:
     """The values of a pair in float64, where all of them are numbers."""
     if not isinstance(pair, tuple) or len(pair) != 2:
-        raise TypeError(f"{name}={shown(pair)}: expected a Quantized, got {type(pair).__name__}")
+        raise TypeError(
+            f"{name}={shown(pair)}: expected a (payload, scale) pair, got {type(pair).__name__}"
+        )
     if not isinstance(blocks, (tuple, list)) or len(blocks) != 2:
         raise ValueError(f"blocks={blocks!r}: expected a pair, the block of a and that of b")
     block = require_block(blocks[which])

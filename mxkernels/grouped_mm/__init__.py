@@ -56,17 +56,17 @@ def _require(x: object, w: object, offs: object, config: object) -> None:
     for name, value in (("x", x), ("w", w), ("offs", offs)):
         if not isinstance(value, torch.Tensor):
             raise TypeError(f"{name}={value!r}: expected a tensor, got {type(value).__name__}")
-    if w.dim() != 3:
-        raise ValueError(f"w has shape {tuple(w.shape)}: expected (E, N, K)")
+    if w.dim() != 3 or not w.shape[0]:
+        raise ValueError(f"w has shape {tuple(w.shape)}: expected (E, N, K) with E >= 1")
     if x.dim() != 2 or x.shape[1] != w.shape[2]:
         raise ValueError(
             f"x has shape {tuple(x.shape)}: expected (T, {w.shape[2]}) for w {tuple(w.shape)}"
         )
     if offs.dtype != torch.int32:
         raise TypeError(f"offs has dtype {offs.dtype}: expected torch.int32")
-    if tuple(offs.shape) != (w.shape[0],) or not w.shape[0]:
+    if tuple(offs.shape) != (w.shape[0],):
         raise ValueError(
-            f"offs has shape {tuple(offs.shape)}: expected ({w.shape[0]},), one end an expert, E>=1"
+            f"offs has shape {tuple(offs.shape)}: expected ({w.shape[0]},), one end an expert"
         )
     for name, value in (("w", w), ("offs", offs)):
         if value.device != x.device:

@@ -16,7 +16,7 @@ import torch
 from mxkernels.grouped_mm import products
 from mxkernels.grouped_mm.pad import pad_groups, padded_rows
 from mxkernels.grouped_mm.table import resolve
-from mxkernels.library import operator
+from mxkernels.library import once, operator
 from mxkernels.linear import cast
 from mxkernels.linear.config import CastConfig
 from mxkernels.linear.op import as_bytes, as_pair, cast_for
@@ -49,7 +49,7 @@ def _grouped_mm_backward(
     )
 
 
-@operator("grouped_mm_backward", _grouped_mm_backward)
+@operator("grouped_mm_backward", _grouped_mm_backward, backward=once("grouped_mm"))
 def grouped_mm_backward(
     grad: torch.Tensor,
     offs: torch.Tensor,

@@ -27,7 +27,10 @@ def require(config: CastConfig, device: torch.device, layout: str = LAYOUT) -> N
         backend = config.kernel(name, device)
         if backend != "reference":
             spec = registry.find("quantize", backend)
-            spec.require(config.recipe, block, order, stored[name])
+            try:
+                spec.require(config.recipe, block, order, stored[name])
+            except NotImplementedError as error:
+                raise NotImplementedError(f"{name}={backend!r}: {error}") from None
 
 
 def along(x: torch.Tensor, config: CastConfig, layout: str = LAYOUT) -> Quantized:

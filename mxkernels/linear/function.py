@@ -24,7 +24,7 @@ def mx_linear(
     Args:
         x: (..., in_features), bfloat16 or float32, any strides; under autocast cast to its dtype.
         weight: (out_features, in_features), x's dtype after autocast.
-        bias: (out_features,) or None.
+        bias: (out_features,), x's dtype after autocast, or None.
         config: the cast kernels, recipe and matmul; `config.describe` prints what runs.
 
     Returns (..., out_features) in x's dtype. Runs under torch.compile(fullgraph=True), autocast,
@@ -38,10 +38,10 @@ def mx_linear(
     [[33.0, 33.0, 33.0], [33.0, 33.0, 33.0]]
     """
     _require(x, weight, bias, config)
-    x, weight = autocast_to(x.device.type, x, weight)
-    require_dtypes({"x": x, "weight": weight})
-    if bias is not None:
-        bias = bias.to(x.dtype)
+    named = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
+    named = dict(zip(named, autocast_to(x.device.type, *named.values()), strict=True))
+    require_dtypes(named)
+    x, weight, bias = named["x"], named["weight"], named.get("bias")
     rows = x.reshape(-1, x.shape[-1]) if x.dim() != 2 else x
     needed = needs(rows, weight)
     y = op.linear(rows, weight, *config.names, *needed)[0]
@@ -57,7 +57,7 @@ def needs(*tensors: torch.Tensor) -> tuple[bool, ...]:
 
 def autocast_to(device_type: str, *tensors: torch.Tensor) -> list[torch.Tensor]:
     """The tensors in autocast's dtype where it is on, else as they are."""
-    if not torch.is_autocast_enabled(device_type):
+    if device_type == "meta" or not torch.is_autocast_enabled(device_type):
         return list(tensors)
     dtype = torch.get_autocast_dtype(device_type)
     return [tensor.to(dtype) for tensor in tensors]

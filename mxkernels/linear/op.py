@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from mxkernels.library import operator
+from mxkernels.library import once, operator
 from mxkernels.linear import cast
 from mxkernels.linear.config import CastConfig, products
 from mxkernels.matmul import op, table
@@ -83,7 +83,7 @@ def _linear_backward(
     )
 
 
-@operator("linear_backward", _linear_backward)
+@operator("linear_backward", _linear_backward, backward=once("mx_linear"))
 def linear_backward(
     grad: torch.Tensor,
     weight: torch.Tensor,

@@ -64,7 +64,9 @@ def matmul(a: Quantized, b: Quantized, *, backend: str = "auto") -> torch.Tensor
 
 def _side(name: str, pair: Quantized) -> tuple[torch.Tensor, torch.Tensor]:
     if not isinstance(pair, tuple) or len(pair) != 2:
-        raise TypeError(f"{name}={shown(pair)}: expected a Quantized, got {type(pair).__name__}")
+        raise TypeError(
+            f"{name}={shown(pair)}: expected a (payload, scale) pair, got {type(pair).__name__}"
+        )
     payload = arguments.tensor(f"{name}.payload", pair[0], (torch.float8_e4m3fn,))
     scale = arguments.tensor(f"{name}.scale", pair[1], (torch.float8_e8m0fnu,))
     if payload.dim() != 2:

@@ -44,8 +44,8 @@ def architecture(device_type: str, index: int | None) -> int:
 architecture._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def choose(found: int, m: int, n: int, k: int, layout: str = SWIZZLE) -> str:
-    """The name of the back end for a product (m, k) x (k, n) on this architecture.
+def choose(capability: int, m: int, n: int, k: int, layout: str = SWIZZLE) -> str:
+    """The name of the back end for a product (m, k) x (k, n); `capability` is 90 for sm_90.
 
     ======================  ================  ============  ============
     architecture            sizes             scales        back end
@@ -60,9 +60,9 @@ def choose(found: int, m: int, n: int, k: int, layout: str = SWIZZLE) -> str:
     ('triton', 'dequantize', 'dequantize')
     """
     fits = k % 32 == 0 and n % 16 == 0 and layout in scaled_mm.BACKEND.scale_layouts
-    if found >= scaled_mm.MIN_ARCH and fits:
+    if capability >= scaled_mm.MIN_ARCH and fits:
         return "scaled_mm"
-    most = next((most for least, most in FEW_TOKENS if found >= least), 0)
+    most = next((most for least, most in FEW_TOKENS if capability >= least), 0)
     return "triton" if m <= most else "dequantize"
 
 

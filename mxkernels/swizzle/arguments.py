@@ -24,8 +24,8 @@ def tensor(name: str, value: object, dtypes: Sequence[torch.dtype]) -> torch.Ten
     if value.layout != torch.strided:
         raise TypeError(f"{name} has layout {value.layout}: expected torch.strided")
     if value.dtype not in dtypes:
-        allowed = ", ".join(map(str, dtypes))
-        raise TypeError(f"{name} has dtype {value.dtype}: expected one of {allowed}")
+        allowed = " or ".join(map(str, dtypes))
+        raise TypeError(f"{name} has dtype {value.dtype}: expected {allowed}")
     return value.detach()
 
 

@@ -1,7 +1,7 @@
 """What a target returned, brought to bytes: payload in x's shape, scale as a flat list of bytes."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,13 +22,18 @@ class Answer(NamedTuple):
         return Answer(self.payload.clone(), self.scale.clone())
 
 
-def read_answer(output: object, shape: tuple[int, ...], claims: Claims) -> Answer:
-    """The bytes of a target's output for an x of this shape; ValueError in a line if malformed."""
+def require_pair(output: object) -> tuple[Any, Any]:
+    """The two parts of a target's output; ValueError in a line for anything else."""
     if not isinstance(output, (tuple, list)):
         raise ValueError(f"returned {_kind(output)}, expected (payload, scale)")
     if len(output) != 2:
         raise ValueError(f"returned {len(output)} values, expected 2: (payload, scale)")
-    payload, scale = output
+    return output[0], output[1]
+
+
+def read_answer(output: object, shape: tuple[int, ...], claims: Claims) -> Answer:
+    """The bytes of a target's output for an x of this shape; ValueError in a line if malformed."""
+    payload, scale = require_pair(output)
     _require(payload, "payload", getattr(torch, claims.element.torch_dtype), claims)
     _require(scale, "scale", torch.float8_e8m0fnu, claims)
     if tuple(payload.shape) != shape:

@@ -12,6 +12,7 @@ from mxref.blocks import quantize
 from mxref.formats import BLOCKS, ELEMENTS, INPUTS, InputFormat
 from mxref.layouts import LAYOUTS
 from mxref.recipes import RECIPES
+from mxref.testing.answer import require_pair
 from mxref.testing.arrange import arrange
 from mxref.testing.identity import Refusal
 from mxref.testing.probes import Blocks, as_patterns, noise_matrix, probes
@@ -60,6 +61,7 @@ class BlackBox:
         """(payload, scale) as uint8 on the CPU; None where fn refuses or gives no MX tensor."""
         try:
             output = self.fn(x.to(self.device, copy=True))
+            require_pair(output)
             payload, scale = (each.detach().cpu() for each in output)
             if tuple(payload.shape) != tuple(x.shape) or payload.element_size() != 1:
                 raise ValueError(f"payload has shape {tuple(payload.shape)}, x {tuple(x.shape)}")

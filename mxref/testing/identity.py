@@ -38,6 +38,8 @@ class Refusal:
 class Identity:
     """The dialect of a target: str() is text for people, to_json() for machines.
 
+    Where the nearest recipe predicts less than half of the blocks, the verdict is "unknown".
+
     `exact`: the recipe predicts every byte answered, and `alike` names the recipes that do so too.
     Else it is the nearest, and `departures` are the first blocks on which the target departs.
     """
@@ -72,7 +74,7 @@ class Identity:
         """One line: the recipe, how well it fits, block and layout."""
         if not self.known:
             reason = f" ({self.refused[0]})" if self.refused else ""
-            return f"unknown: no input was answered{reason}"
+            return f"unknown: no input was answered by an MX tensor{reason}"
         mark = "" if self.known_by == "run" else " (unverified)"
         where = f"{self.element}, block {self.block[0]}x{self.block[1]}, {self.scale_layout} scales"
         if self.contract is not None:
@@ -81,6 +83,8 @@ class Identity:
         if self.exact:
             return f"{self.recipe}{mark}: every byte of {of}; {where}"
         share = f"{min(1000 * self.equal_blocks // self.blocks, 999) / 10:.1f} %"
+        if 2 * self.equal_blocks < self.blocks:
+            return f"unknown: {self.recipe}{mark} is the nearest, {share} of {of}; {where}"
         return f"{self.recipe}{mark}: the nearest, {share} of {of}; {where}"
 
     def __str__(self) -> str:

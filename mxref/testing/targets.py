@@ -151,7 +151,7 @@ def load(target: str) -> Callable[..., Any]:
         except AttributeError:
             raise ValueError(f"target={target!r}: {module_name} has no {path!r}") from None
     if not callable(found):
-        raise ValueError(f"target={target!r}: a {type(found).__name__}, expected a function")
+        raise ValueError(f"target={target!r}: found {found!r:.80}, expected a function")
     if _only_makes_itself(found):
         raise ValueError(
             f"target={target!r}: the class {found.__name__}, expected a function x -> (payload, "

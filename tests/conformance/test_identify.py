@@ -168,3 +168,20 @@ def test_every_group_has_blocks_of_32():
 def test_a_wrong_argument_is_named(keywords, kind, text):
     with pytest.raises(kind, match=text):
         identify(**{"fn": box(), **keywords})
+
+
+def test_nothing_near_is_unknown():
+    def noise(x):
+        right = mxref.quantize(x)
+        codes = torch.randint(0, 127, x.shape, dtype=torch.uint8)
+        return codes.view(torch.float8_e4m3fn), right.scale
+
+    found = identify(noise, dtypes=(torch.bfloat16,))
+    assert not found.exact
+    assert found.verdict.startswith("unknown: ")
+    assert "the nearest, 0." in found.verdict
+
+
+def test_what_is_no_pair_is_named():
+    found = identify(lambda x: "hello", dtypes=(torch.bfloat16,))
+    assert "returned a str, expected (payload, scale)" in found.verdict

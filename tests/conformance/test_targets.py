@@ -69,7 +69,7 @@ def test_load_takes_whatever_may_answer_a_tensor(here: Path, name: str) -> None:
         ("raising_target:f", "RuntimeError: no driver"),
         ("leaving_target:f", "importing leaving_target failed: SystemExit"),
         ("good_target:other", "good_target has no 'other'"),
-        ("good_target:number", "a int, expected a function"),
+        ("good_target:number", "found 3, expected a function"),
         ("good_target:Box", "the class Box, expected a function x -> (payload, scale)"),
         ("good_target:Taking", "the class Taking, expected a function x -> (payload, scale)"),
     ],

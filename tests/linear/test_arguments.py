@@ -158,10 +158,13 @@ def test_sizes_are_those_that_nn_linear_takes():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (X, "=<Tensor (4, 64) torch.float32>: expected a Quantized, got Tensor"),
+        (X, "=<Tensor (4, 64) torch.float32>: expected a (payload, scale) pair, got Tensor"),
         ([X, W], "=[<Tensor (4, 64) torch.float32>, <Tensor (8, 64) torch.float32>]: expected a"),
-        ((X, 1, None), "=(<Tensor (4, 64) torch.float32>, 1, None): expected a Quantized, got"),
-        (None, "=None: expected a Quantized, got NoneType"),
+        (
+            (X, 1, None),
+            "=(<Tensor (4, 64) torch.float32>, 1, None): expected a (payload, scale) pair",
+        ),
+        (None, "=None: expected a (payload, scale) pair, got NoneType"),
         (((X,), W), ".payload=(<Tensor (4, 64) torch.float32>,): expected a tensor"),
     ],
 )
@@ -176,3 +179,29 @@ def test_a_tensor_for_a_pair_is_shown_by_its_shape(call, which, wrong, words):
     assert message.startswith(f"{'ab'[which]}{words}")
     assert len(message) < 250
     assert "\n" not in message
+
+
+def test_a_second_derivative_is_refused():
+    """torch's fallback would give zeros, and a gradient penalty would train on nothing."""
+    x, weight = torch.ones(4, 64, requires_grad=True), torch.ones(8, 64, requires_grad=True)
+    (grad,) = torch.autograd.grad(mx_linear(x, weight).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="mx_linear is differentiable once"):
+        torch.autograd.grad(grad.square().sum(), x)
+
+
+def test_meta_tensors_have_shapes():
+    layer = MXLinear(64, 8, device="meta")
+    y = layer(torch.empty(2, 3, 64, device="meta"))
+    assert (y.shape, y.device.type) == ((2, 3, 8), "meta")
+
+
+def test_a_bias_of_another_dtype_is_named():
+    x, weight = torch.ones(4, 64), torch.ones(8, 64)
+    with pytest.raises(TypeError, match=r"bias has dtype torch.bfloat16: expected torch.float32"):
+        mx_linear(x, weight, torch.ones(8, dtype=torch.bfloat16))
+
+
+def test_the_dimension_that_is_not_built_is_named():
+    config = CastConfig(dim0="reference", dim1="compile")
+    with pytest.raises(NotImplementedError, match=r"dim1='compile': block=\(32, 1\)"):
+        mx_linear(torch.ones(4, 64), torch.ones(8, 64), config=config)
