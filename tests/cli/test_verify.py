@@ -132,7 +132,7 @@ def test_nothing_to_judge_is_one_line_and_exit_2(registry, registered, arguments
     [
         (["nowhere.at.all:f"], ["nowhere"]),
         ([f"{STUBS}:nope"], ["nope"]),
-        ([f"{STUBS}:not_callable"], ["int"]),
+        ([f"{STUBS}:not_callable"], ["found ", "expected a function"]),
         ([f"{STUBS}:Spec"], ["the class Spec", "expected a function"]),
         (["no_colon"], ["no_colon", "package.module:function"]),
         ([f"{STUBS}:right", "--recipe", "RCEIL"], ["--recipe='RCEIL'", "floor, rceil"]),
