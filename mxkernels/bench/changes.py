@@ -144,7 +144,7 @@ def table(found: Iterable[Change]) -> Table:
 
 def machines(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """What differs between two environments and bears on time, a line each."""
-    names = ("gpu", "driver", "torch", "triton", "cuda", "cuda-core", "torchao")
+    names = ("gpu", "driver", "torch", "triton", "ptxas", "cuda", "cuda-core", "torchao")
     pairs = {
         name: (old.get("environment", {}).get(name, ""), new.get("environment", {}).get(name, ""))
         for name in names

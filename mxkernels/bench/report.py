@@ -13,6 +13,7 @@ import torch
 
 import mxref
 from mxkernels.arch import installed
+from mxref.cli import ptxas
 
 QUERY = (
     "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.draw,"
@@ -40,6 +41,7 @@ def environment() -> dict[str, Any]:
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "triton": "",
+        "ptxas": "",
         "mxref": mxref.__version__,
         "spec": mxref.SPEC,
         "smi_at_start": clocks(),
@@ -48,6 +50,7 @@ def environment() -> dict[str, Any]:
         import triton
 
         found["triton"] = triton.__version__
+        found["ptxas"] = ptxas.described()
     for name in ("cuda-core", "torchao"):
         try:
             found[name] = metadata.version(name)
@@ -67,10 +70,12 @@ def environment() -> dict[str, Any]:
 class Journal:
     """The rows so far; every `add` replaces the file at once, so that a killed run keeps them.
 
-    `past` is the content of a run that is gone on with; "resumed" holds its environments.
+    `past` is the content of a run that is gone on with; "resumed" holds its environments. One ptxas
+    serves all rows, though a peer that is torch.compile'd names another.
     """
 
     def __init__(self, path: Path | None, plan: dict[str, Any], past: dict[str, Any] | None = None):
+        ptxas.pin()
         self.path = path
         self.started = time.monotonic()
         past = past or {}

@@ -6,7 +6,10 @@ from typing import Any
 from mxkernels.bench.plan import WHOLE
 from mxkernels.bench.records import LINEAR, Row
 
-SAME = ("gpu", "driver", "torch", "triton", "cuda", "cuda-core", "torchao", "mxref", "spec")
+SAME = (
+    *("gpu", "driver", "torch", "triton", "ptxas", "cuda", "cuda-core", "torchao"),
+    *("mxref", "spec"),
+)
 """What two runs have to share so that their rows may stand in one file."""
 
 

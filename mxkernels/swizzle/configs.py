@@ -23,7 +23,8 @@ SWIZZLES = (
 
 
 def default(matrix: Matrix) -> SwizzleConfig:
-    """The configuration taken when the caller names none: words of K groups take more registers."""
+    """The configuration taken when the caller names none: words of K groups take more registers,
+    and wider tiles leave too few programs on a multiprocessor."""
     return SWIZZLES[1 if matrix.axis == "K" else 0]
 
 

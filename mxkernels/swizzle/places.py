@@ -91,13 +91,20 @@ def tile_places(
 
 @triton.jit
 def words_at(row_ptr, mask, column, columns, kept):
-    """Words of S from byte `column` on, of which `kept` bytes count; rows are `columns` words."""
+    """Words of S from byte `column` on, of which `kept` bytes count; rows are `columns` words.
+
+    Loaded as a vector: where neither of two dimensions is known to be contiguous, Triton 3.6 lays
+    the threads of a warp along the rows, and no two of them share a sector.
+    """
+    size: tl.constexpr = mask.shape[0] * mask.shape[1]
     first = column // 4
     shift = column % 4 * 8
-    low = tl.load(row_ptr + first[None, :], mask=mask, other=0).to(tl.uint32, bitcast=True)
-    split = ((shift > 0) & (first + 1 < columns))[None, :]
-    high = tl.load(row_ptr + first[None, :] + 1, mask=mask & split, other=0)
-    high = high.to(tl.uint32, bitcast=True)
+    place = tl.reshape(row_ptr + first[None, :], (size,))
+    split = ((shift > 0) & (first + 1 < columns))[None, :] & mask
+    low = tl.load(place, mask=tl.reshape(mask, (size,)), other=0)
+    high = tl.load(place + 1, mask=tl.reshape(split, (size,)), other=0)
+    low = tl.reshape(low, mask.shape).to(tl.uint32, bitcast=True)
+    high = tl.reshape(high, mask.shape).to(tl.uint32, bitcast=True)
     shift = shift.to(tl.uint32)[None, :]
     word = (low >> shift) | ((high << 1) << (31 - shift))
     bits = tl.minimum(tl.maximum(kept, 0), 4).to(tl.uint32) * 8

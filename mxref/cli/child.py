@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from mxref.cli import subjects
+from mxref.cli import ptxas, subjects
 from mxref.cli.errors import WrongCallError
 from mxref.cli.options import Choice
 from mxref.cli.subjects import Subject
@@ -31,6 +31,7 @@ def serve(connection: Connection, choice: Choice, arguments: dict[str, Any]) -> 
     """
     # Control-C reaches the whole group: the parent decides, and ends this process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ptxas.pin()  # a verdict must not depend on which target ran before
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         connection.send(("importing",))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 import mxref
-from mxref.cli import screen
+from mxref.cli import ptxas, screen
 from mxref.cli.errors import WrongCallError
 from mxref.cli.subjects import registered
 
@@ -34,6 +34,8 @@ def versions() -> list[tuple[str, str]]:
         except metadata.PackageNotFoundError:
             found = "not installed"
         rows.append((name, found))
+        if name == "triton":
+            rows.append(("ptxas", ptxas.described() or "not installed"))
     return rows
 
 

@@ -1,9 +1,5 @@
 """The limit kernels: bytes in the interpreter, machine code for sm_90, which limit is whose."""
 
-import re
-import subprocess
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -11,11 +7,10 @@ from mxkernels.arch import triton_missing
 from mxkernels.bench.jobs import Pool, difference, verify
 from mxkernels.bench.limits import LIMITS, limit_of, saturated, target_of
 from mxkernels.loader import kernels
+from tests.kernels.compiling import POINTERS, accesses, build_kernel, resources, torn
 
 if lacking := triton_missing(interpret=True):
     pytest.skip(lacking, allow_module_level=True)
-
-triton = pytest.importorskip("triton")
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 MODULE = kernels("bench.limit_kernels", interpret=False)
@@ -102,33 +97,18 @@ def test_bytes_are_those_read_and_written(name, moved):
     assert LIMITS[name].moved(x) == moved
 
 
-def compiled(kernel, signature, constants, warps):
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
-    at = kernel.arg_names.index
-    hints = {(at(name),): [["tt.divisibility", 16]] for name in signature if name in ALIGNED}
-    signature = signature | dict.fromkeys(constants, "constexpr")
-    source = ASTSource(
-        kernel, signature, {(at(name),): value for name, value in constants.items()}, hints
-    )
-    options = {"num_warps": warps, "enable_fp_fusion": False}
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+def compiled(kernel, pointers, constants, warps):
+    names = [each for each in ALIGNED if each in kernel.arg_names]
+    return build_kernel(kernel, constants, pointers, names, arch=90, warps=warps)
 
 
 def assert_wide_and_unspilled(built, convert, tmp_path):
-    ptx = built.asm["ptx"]
-    assert convert in ptx
-    accesses = re.findall(r"(?:ld|st)\.global\S*", ptx)
-    assert accesses
-    assert all(access.endswith(("v4.b32", "v2.b32")) for access in accesses), accesses
-    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
-    if tool.exists():
-        file = tmp_path / "kernel.cubin"
-        file.write_bytes(built.asm["cubin"])
-        command = [tool, "--dump-resource-usage", file]
-        used = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert {"STACK:0", "LOCAL:0"} <= set(used.split())
+    assert convert in built.asm["ptx"]
+    assert not torn(built)
+    found = accesses(built, "ld") + accesses(built, "st")
+    assert found
+    assert all(each.endswith(("v4.b32", "v2.b32")) for each in found), found
+    assert {"STACK:0", "LOCAL:0"} <= set(resources(built, tmp_path))
 
 
 CAST = "cvt.rn.satfinite.e4m3x2.f32"
@@ -137,25 +117,25 @@ CAST = "cvt.rn.satfinite.e4m3x2.f32"
 @pytest.mark.parametrize("config", MODULE.FLAT, ids=str)
 def test_compile_only_stream(config, tmp_path):
     constants = {"DTYPE": "bf16", "HARDWARE": True, "EVEN": True, "ELEMENTS": config.elements}
-    signature = {"x_ptr": "*i16", "out_ptr": "*u8", "numel": "i32"}
-    built = compiled(MODULE.stream_cast, signature, constants, config.warps)
+    pointers = {"x_ptr": "*i16", "out_ptr": "*u8"}
+    built = compiled(MODULE.stream_cast, pointers, constants, config.warps)
     assert_wide_and_unspilled(built, CAST, tmp_path)
 
 
+@pytest.mark.parametrize("dtype", POINTERS)
 @pytest.mark.parametrize("dual", [False, True], ids=["transpose", "dual"])
 @pytest.mark.parametrize("config", MODULE.TILES, ids=str)
-def test_compile_only_tiles(config, dual, tmp_path):
-    constants = {"DTYPE": "bf16", "HARDWARE": True, "EVEN": True, "DUAL": dual}
+def test_compile_only_tiles(config, dual, dtype, tmp_path):
+    constants = {"DTYPE": dtype, "HARDWARE": True, "EVEN": True, "DUAL": dual}
     constants |= {"ROWS": config.rows, "COLUMNS": config.columns, "ROWS_FIRST": config.rows_first}
-    pointers = {"x_ptr": "*i16", "row_ptr": "*u8", "col_ptr": "*u8"}
-    signature = pointers | {"rows": "i32", "columns": "i32"}
-    built = compiled(MODULE.transpose_cast, signature, constants, config.warps)
+    pointers = {"x_ptr": POINTERS[dtype], "row_ptr": "*u8", "col_ptr": "*u8"}
+    built = compiled(MODULE.transpose_cast, pointers, constants, config.warps)
     assert_wide_and_unspilled(built, CAST, tmp_path)
 
 
 @pytest.mark.parametrize("config", MODULE.WIDEN, ids=str)
 def test_compile_only_widen(config, tmp_path):
     constants = {"HARDWARE": True, "EVEN": True, "ELEMENTS": config.elements}
-    signature = {"codes_ptr": "*u8", "out_ptr": "*i16", "numel": "i32"}
-    built = compiled(MODULE.widen_e4m3, signature, constants, config.warps)
+    pointers = {"codes_ptr": "*u8", "out_ptr": "*i16"}
+    built = compiled(MODULE.widen_e4m3, pointers, constants, config.warps)
     assert_wide_and_unspilled(built, "cvt.rn.f16x2.e4m3x2", tmp_path)

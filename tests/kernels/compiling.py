@@ -15,12 +15,19 @@ ALIGNED = ("columns", "rows", "row_stride", "matrix_stride")
 
 
 def build(module, name, constants, pointers, aligned, *, arch, warps, registers=None):
+    """A kernel of ours, as `build_kernel` takes it."""
+    kernel = getattr(kernels(module, interpret=False), name)
+    return build_kernel(
+        kernel, constants, pointers, aligned, arch=arch, warps=warps, registers=registers
+    )
+
+
+def build_kernel(kernel, constants, pointers, aligned, *, arch, warps, registers=None):
     """Any kernel: `pointers` maps arguments to pointer types, other arguments are 32-bit integers;
     `aligned` names those that 16 divides; arch is 90 for sm_90, or a name of AMD's."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    kernel = getattr(kernels(module, interpret=False), name)
     at = kernel.arg_names.index
     signature = dict.fromkeys(kernel.arg_names, "i32") | pointers
     signature |= dict.fromkeys(constants, "constexpr")
@@ -71,6 +78,20 @@ def resources(built, tmp_path):
 def machine_code(built, tmp_path):
     """The instructions, one a line."""
     return tool_output("--dump-sass", built, tmp_path)
+
+
+def torn(built):
+    """Pairs of codes, in 16-bit registers, that go into a word and are used alone as well: ptxas
+    12.8 then reads registers that nobody wrote (mxkernels/device.py)."""
+    lines = built.asm["ptx"].splitlines()
+    pairs = re.findall(r"cvt\.rn\.satfinite\.e4m3x2\.f32\s+(%rs\d+)", built.asm["ptx"])
+    found = []
+    for pair in pairs:
+        uses = [line.strip() for line in lines if re.search(rf"{pair}\b", line)]
+        packed = [use for use in uses if re.match(r"mov\.b32\s+%r\d+, {", use)]
+        if packed and len(packed) < len(uses) - 1:
+            found.append(pair)
+    return found
 
 
 def accesses(built, kind):

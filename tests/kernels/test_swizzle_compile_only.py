@@ -1,5 +1,6 @@
 """Machine code of the swizzle kernels without a GPU: access widths and spills."""
 
+import re
 from functools import cache
 
 import pytest
@@ -76,3 +77,11 @@ def test_an_unaligned_matrix_is_not_loaded_wide():
     """The check of access widths can fail."""
     built = compiled("encode", 90, "", *WORDS.values(), FIRST, aligned=False)
     assert not any(load.endswith("v4.b32") for load in accesses(built, "ld"))
+
+
+def test_words_of_column_groups_are_loaded_along_the_rows_of_s():
+    """In vectors: of (rows, columns) Triton 3.6 puts 32 rows in a warp, 32 sectors a load."""
+    built = compiled("encode", 90, "K", *WORDS.values(), SWIZZLES[1])
+    loads = re.findall(r"tt\.load .*?tensor<([\dx]+)x!tt\.ptr<i32>", built.asm["ttgir"])
+    assert str(128 * SWIZZLES[1].tiles) in loads
+    assert not [shape for shape in loads if "x" in shape]

@@ -1,0 +1,53 @@
+"""Which ptxas makes machine code of Triton's kernels: one for a whole run.
+
+Triton takes the ptxas it brings unless TRITON_PTXAS_PATH names another. torch's inductor sets that
+variable once it compiles something, so that without `pin` the kernels before and after it come from
+two assemblers, and bytes as well as times may differ.
+"""
+
+import os
+import re
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+VARIABLE = "TRITON_PTXAS_PATH"
+
+
+def own() -> Path | None:
+    """The ptxas that Triton brings, found without importing it; None where there is none."""
+    found = find_spec("triton")
+    places = found.submodule_search_locations if found else None
+    for place in places or ():
+        path = Path(place, "backends", "nvidia", "bin", "ptxas")
+        if path.exists():
+            return path
+    return None
+
+
+def pin() -> None:
+    """Name Triton's own ptxas in TRITON_PTXAS_PATH unless something is named there."""
+    path = own()
+    if path is not None:
+        os.environ.setdefault(VARIABLE, str(path))
+
+
+def described() -> str:
+    """Versions and origin, as "12.8.93, ptxas-blackwell 12.9.86 (Triton's own)"."""
+    mine, named = own(), os.environ.get(VARIABLE)
+    path = mine if named is None else Path(named)
+    if path is None:
+        return ""
+    origin = "Triton's own" if path == mine else VARIABLE
+    newer = path.with_name("ptxas-blackwell") if path == mine else None
+    also = f", {newer.name} {_version(newer)}" if newer is not None and newer.exists() else ""
+    return f"{_version(path)}{also} ({origin})"
+
+
+def _version(path: Path) -> str:
+    try:
+        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return "that does not run"
+    found = re.search(r"V(\d[\d.]*)", told.stdout)
+    return found[1] if found else "of unknown version"
