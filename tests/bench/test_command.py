@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import mxkernels
-from mxkernels.bench import casts, choices, command, plan, site
+from mxkernels.bench import casts, choices, command, plan, records, site
 from mxkernels.bench.plan import Plan, cases
 from mxkernels.cli import main
 from tests.bench.test_records import synthetic
@@ -296,8 +296,9 @@ def test_the_benchmark_runs_on_a_gpu(tmp_path):
     path = tmp_path / "out.json"
     arguments = ["--shapes", "1024x1024,2x96x64", "--quick", "--families", "cast,cast3d,host"]
     code, out, err = call("--json", path, *arguments)
-    assert (code, err.count("error")) == (0, 0)
     content = json.loads(path.read_text())
+    assert records.failures(content["rows"]) == []
+    assert (code, err.count("error")) == (0, 0)
     methods = {row.get("method") for row in content["rows"] if row["family"] == "cast"}
     assert {"events", "graph"} <= methods
     assert "0 of ours wrong or failed" in out

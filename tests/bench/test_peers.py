@@ -20,9 +20,6 @@ EVERY = [
     Variant(*each) for each in itertools.product(BLOCKS, ("row", "col"), SCALE_LAYOUTS, ("n", "t"))
 ]
 
-# torch's own, raised when inductor is first imported.
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
-
 
 def case(variant, recipe="rceil", shape=SHAPE):
     return Case("cast3d", shape, "bfloat16", "randn", text(variant), recipe)

@@ -1,21 +1,9 @@
 """Tests here run over registry.KERNELS and over the devices this machine has."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
 from mxkernels.registry import KERNELS
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items):
-    # torch's own, raised when inductor is first imported.
-    mark = pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning")
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(mark)
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
