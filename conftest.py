@@ -39,7 +39,7 @@ if WORKER and (found := visible_gpus()):
 import torch  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-from mxref.cli import ptxas  # noqa: E402
+from mxref.testing import ptxas  # noqa: E402
 from mxref.testing.strategies import register_profiles  # noqa: E402
 
 ptxas.pin()  # inductor names another one: no test's machine code depends on the tests before it

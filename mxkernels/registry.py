@@ -36,7 +36,7 @@ WINNERS: dict[str, dict[Variant, dict[int, str]]] = {
 """By operation, variant and architecture (90 for sm_90): what was measured faster than USUAL.
 
 On an H200, bf16, at 16384 x 16384, (8, 8192, 5120) and (32, 7168, 2048): faster at each, by 0.3 to
-1 %, both directions by up to 4 % (results/2026-11-30-h200-kernels.json). plain_t was not timed and
+1 %, both directions by up to 4 % (results/2026-12-01-h200-kernels.json). plain_t was not timed and
 goes with plain. Of transposed payloads each was the faster one somewhere.
 """
 

@@ -13,7 +13,7 @@ import torch
 
 import mxref
 from mxkernels.arch import installed
-from mxref.cli import ptxas
+from mxref.testing import ptxas
 
 QUERY = (
     "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.draw,"

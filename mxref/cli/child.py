@@ -14,10 +14,11 @@ from typing import Any
 
 import torch
 
-from mxref.cli import ptxas, subjects
+from mxref.cli import subjects
 from mxref.cli.errors import WrongCallError
 from mxref.cli.options import Choice
 from mxref.cli.subjects import Subject
+from mxref.testing import ptxas
 from mxref.testing.check import Setting
 from mxref.testing.checks import CHECKS
 from mxref.testing.judge import Judge, Refused, Wrong

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 import mxref
-from mxref.cli import ptxas, screen
+from mxref.cli import screen
 from mxref.cli.errors import WrongCallError
 from mxref.cli.subjects import registered
+from mxref.testing import ptxas
 
 _PACKAGES = ("torch", "triton", "numpy", "cuda-core", "hypothesis", "safetensors", "typer", "rich")
 

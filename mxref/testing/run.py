@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from mxref import SPEC, __version__
+from mxref.testing import ptxas
 from mxref.testing.answer import Answer, encoded_shape
 from mxref.testing.check import Check, Setting
 from mxref.testing.claims import Claims
@@ -215,4 +216,5 @@ def environment(device: torch.device) -> dict[str, str]:
     }
     if device.type == "cuda":
         found["device_name"] = torch.cuda.get_device_name(device)
+        found |= {"ptxas": ptxas.described()} if ptxas.described() else {}
     return found

@@ -26,7 +26,8 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 
 
 def result(name: str) -> dict:
-    return json.loads((RESULTS / f"2026-11-30-{name}.json").read_text())
+    (path,) = RESULTS.glob(f"????-??-??-{name}.json")
+    return json.loads(path.read_text())
 
 
 def timed(name: str) -> list[dict]:

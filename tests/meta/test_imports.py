@@ -142,6 +142,8 @@ def test_kernels_take_names_from_mxref_and_no_arithmetic():
             allowed |= {"quantize", "layouts"}
         if path.parent.name in ("bench", "cli"):
             allowed |= {"cli"}  # how a command prints and fails, which is no arithmetic
+        if path.relative_to(ROOT) == Path("mxkernels/bench/report.py"):
+            allowed |= {"testing"}  # which ptxas is named
         assert imported(path, "mxref") <= allowed, path
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mxref.cli import ptxas
+from mxref.testing import ptxas
 from tests.cli.cli_call import call
 
 
