@@ -14,6 +14,7 @@ from mxkernels.quantize.variants import VARIANTS
 from mxkernels.registry import BACKENDS
 from mxref import RECIPES
 from mxref.cli.errors import WrongCallError, unknown
+from mxref.cli.options import holds_results
 
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 QUICK_BUDGET = 85.0
@@ -129,6 +130,15 @@ def output(option: str, path: Path | None) -> None:
         raise WrongCallError(f"{option}={str(path)!r}: {error.strerror}") from error
     if not path.stat().st_size:
         path.unlink()
+
+
+def results(option: str, path: Path | None) -> None:
+    """The same for results, which replace older results and no other file."""
+    if path is not None and path.is_file() and not holds_results(path):
+        raise WrongCallError(
+            f"{option}={str(path)!r}: exists and is no results file, which alone is replaced"
+        )
+    output(option, path)
 
 
 def plotting(option: str, path: Path | None) -> None:

@@ -88,7 +88,7 @@ def begin(options: dict[str, Any], out: Outputs) -> int:
             f"no CUDA device: torch {torch.__version__} sees none, nothing is timed "
             "(`mxref bench` measures the reference on a CPU)"
         )
-    choices.output("--json", out.json)
+    choices.results("--json", out.json)
     choices.output("--csv", out.csv)
     choices.plotting("--png", out.png)
     return finish(_measured(plan, out.json, past), old, out)

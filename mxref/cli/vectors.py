@@ -50,11 +50,13 @@ def vectors(
     if not out:
         raise WrongCallError("no folder: expected OUT, or --check DIR")
     try:
+        layout, summed = options.scale_layout(scale_layout) or "plain", options.contract(contract)
+        options.require_contract_applies(summed, layout)
         chosen = mxref.vectors.make(
             options.recipe(recipe) or "rceil",
             block=options.block(block) or (1, 32),
-            scale_layout=options.scale_layout(scale_layout) or "plain",
-            contract=options.contract(contract),
+            scale_layout=layout,
+            contract=summed,
             dtypes=options.dtypes(dtype) or tuple(mxref.vectors.DTYPES),
         )
         mxref.vectors.save(chosen, out, force=force)

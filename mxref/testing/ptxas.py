@@ -26,7 +26,10 @@ def own() -> Path | None:
 
 
 def pin() -> None:
-    """Name Triton's own ptxas in TRITON_PTXAS_PATH unless something is named there."""
+    """Name Triton's own ptxas in TRITON_PTXAS_PATH, for a `conftest.py` before the first launch.
+
+    What is named there already stays; without Triton nothing is set.
+    """
     path = own()
     if path is not None:
         os.environ.setdefault(VARIABLE, str(path))

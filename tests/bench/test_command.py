@@ -18,6 +18,7 @@ import mxkernels
 from mxkernels.bench import casts, choices, command, plan, records, site
 from mxkernels.bench.plan import Plan, cases
 from mxkernels.cli import main
+from mxref.cli.errors import WrongCallError
 from tests.bench.test_records import synthetic
 
 ROOT = Path(mxkernels.__file__).parents[1]
@@ -289,6 +290,17 @@ def test_without_the_extra_the_command_names_it(name):
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.count("\n") == 1
     assert "mxref[bench]" in ran.stderr
+
+
+def test_json_replaces_results_and_nothing_else(tmp_path):
+    old, notes = tmp_path / "old.json", tmp_path / "notes.json"
+    old.write_text('{"environment": {}, "rows": []}')
+    notes.write_text('{"mine": 1}')
+    choices.results("--json", old)
+    choices.results("--json", tmp_path / "new.json")
+    with pytest.raises(WrongCallError, match=r"--json='.*notes.json': exists and is no results"):
+        choices.results("--json", notes)
+    assert notes.read_text() == '{"mine": 1}'
 
 
 @pytest.mark.gpu

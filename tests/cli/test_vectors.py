@@ -50,6 +50,7 @@ def test_a_folder_that_is_not_empty_is_refused_unless_forced(tmp_path):
         (("out", "--scale-layout", "x"), "--scale-layout='x'"),
         (("out", "--dtype", "fp8"), "--dtype='fp8'"),
         (("out", "--contract", "1"), "--contract='1'"),
+        (("out", "--contract", "-1"), "--contract=-1: without effect on scale layout 'plain'"),
         (("out", "--check", "other"), "takes no OUT"),
         (("--check", "dir", "--recipe", "floor", "--force"), "takes no --recipe, --force"),
         (("--check", "no-such-folder"), "no such folder"),
