@@ -49,7 +49,9 @@ def described() -> str:
 
 def _version(path: Path) -> str:
     try:
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        told = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, check=True, timeout=20
+        )
     except (OSError, subprocess.SubprocessError):
         return "that does not run"
     found = re.search(r"V(\d[\d.]*)", told.stdout)
