@@ -111,7 +111,8 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, TypeError, RuntimeError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    plan = {key: str(value) for key, value in vars(options).items()}
+    told = {key: value for key, value in vars(options).items() if key not in ("json", "csv")}
+    plan = {key: str(value) for key, value in told.items()}
     journal = Journal(options.json, plan)
     for name, rows in planned:
         if time.monotonic() - journal.started > options.budget:
