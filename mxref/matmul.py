@@ -135,7 +135,8 @@ def _operand(name: str, pair: Quantized, blocks: tuple[Block, Block], which: int
 def _bound(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
     count = a.shape[-1]
     terms = 2 * count + 2
-    growth = terms * _UNIT / (1 - terms * _UNIT)
+    # from 2^22 terms on nothing is proved: every bound is Inf
+    growth = terms * _UNIT / (1 - terms * _UNIT) if terms * _UNIT < 1 else torch.inf
     left, right = a.abs(), b.abs()
     size = left @ right
     small = torch.zeros_like(left).where(left >= _TINY, left)

@@ -42,7 +42,7 @@ def mx_linear(
     named = dict(zip(named, autocast_to(x.device.type, *named.values()), strict=True))
     require_dtypes(named)
     x, weight, bias = named["x"], named["weight"], named.get("bias")
-    rows = x.reshape(-1, x.shape[-1]) if x.dim() != 2 else x
+    rows = x[None] if x.dim() == 1 else x.flatten(0, -2)
     needed = needs(rows, weight)
     y = op.linear(rows, weight, *config.names, *needed)[0]
     y = y.view(*x.shape[:-1], weight.shape[0]) if x.dim() != 2 else y

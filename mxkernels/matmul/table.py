@@ -56,13 +56,13 @@ def choose(capability: int, m: int, n: int, k: int, layout: str = SWIZZLE) -> st
     every other, the CPU    any               any           dequantize
     ======================  ================  ============  ============
 
-    >>> choose(90, 16, 8192, 8192), choose(90, 8192, 8192, 8192), choose(0, 1, 64, 64)
+    >>> choose(90, 16, 8192, 8192), choose(90, 8192, 8192, 8192), choose(0, 0, 64, 64)
     ('triton', 'dequantize', 'dequantize')
     """
     fits = k % 32 == 0 and n % 16 == 0 and layout in scaled_mm.BACKEND.scale_layouts
     if capability >= scaled_mm.MIN_ARCH and fits:
         return "scaled_mm"
-    most = next((most for least, most in FEW_TOKENS if capability >= least), 0)
+    most = next((most for least, most in FEW_TOKENS if capability >= least), -1)
     return "triton" if m <= most else "dequantize"
 
 

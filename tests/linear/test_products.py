@@ -163,3 +163,17 @@ def test_fp32_parameters_give_fp32_of_the_bf16_product():
     assert_matmul_within_bound(
         y.to(torch.bfloat16), mxref.quantize(x), turned(mxref.quantize(weight))
     )
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 3, 0), (2, 0, 3, 0)], ids=str)
+def test_an_empty_contraction_gives_zeros_of_any_rank(shape):
+    y = mx_linear(torch.zeros(shape), torch.zeros(4, 0))
+    assert torch.equal(y, torch.zeros(*shape[:-1], 4))
+
+
+@pytest.mark.parametrize("terms", [2**22 - 1, 2**22])
+def test_no_bound_is_claimed_where_none_is_proved(terms):
+    a, b = torch.ones(1, terms), torch.ones(terms, 1)
+    pairs = mxref.quantize(a), mxref.quantize(b, block=(32, 1))
+    value, bound = mxref.matmul(*pairs, blocks=((1, 32), (32, 1)))
+    assert (value.item(), bound.item()) == (terms, torch.inf)
