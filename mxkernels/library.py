@@ -15,7 +15,10 @@ Function = Callable[..., Any]
 
 
 def once(name: str) -> Function:
-    """The backward of a backward: a RuntimeError, where torch would give zeros without a word."""
+    """The backward of a backward: a RuntimeError, where torch would give zeros without a word.
+
+    torch does not ask for it where the incoming gradient is not recorded: zeros all the same.
+    """
 
     def backward(ctx: Any, *grads: torch.Tensor) -> None:
         raise RuntimeError(f"{name} is differentiable once: a gradient of its gradient was asked")

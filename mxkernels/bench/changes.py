@@ -8,6 +8,7 @@ from rich.table import Table
 
 from mxkernels.bench import records
 from mxkernels.bench.records import Row
+from mxkernels.bench.resume import SAME
 from mxkernels.bench.site import shape_text
 from mxref.cli import screen
 
@@ -144,10 +145,9 @@ def table(found: Iterable[Change]) -> Table:
 
 def machines(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """What differs between two environments and bears on time, a line each."""
-    names = ("gpu", "driver", "torch", "triton", "ptxas", "cuda", "cuda-core", "torchao")
     pairs = {
         name: (old.get("environment", {}).get(name, ""), new.get("environment", {}).get(name, ""))
-        for name in names
+        for name in SAME
     }
     return [f"{name}: {a or 'none'} -> {b or 'none'}" for name, (a, b) in pairs.items() if a != b]
 

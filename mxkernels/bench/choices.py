@@ -14,7 +14,7 @@ from mxkernels.quantize.variants import VARIANTS
 from mxkernels.registry import BACKENDS
 from mxref import RECIPES
 from mxref.cli.errors import WrongCallError, unknown
-from mxref.cli.options import holds_results
+from mxref.cli.options import holds_results, reason_of, require_writable
 
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 QUICK_BUDGET = 85.0
@@ -124,21 +124,18 @@ def output(option: str, path: Path | None) -> None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a"):
-            pass
     except OSError as error:
-        raise WrongCallError(f"{option}={str(path)!r}: {error.strerror}") from error
-    if not path.stat().st_size:
-        path.unlink()
+        raise WrongCallError(f"{option}={str(path)!r}: {reason_of(error)}") from error
+    require_writable(option, path)
 
 
 def results(option: str, path: Path | None) -> None:
-    """The same for results, which replace older results and no other file."""
-    if path is not None and path.is_file() and not holds_results(path):
+    """The same for results, which replace older results and nothing else."""
+    output(option, path)
+    if path is not None and path.exists() and not (path.is_file() and holds_results(path)):
         raise WrongCallError(
             f"{option}={str(path)!r}: exists and is no results file, which alone is replaced"
         )
-    output(option, path)
 
 
 def plotting(option: str, path: Path | None) -> None:

@@ -17,6 +17,7 @@ from mxkernels.bench.plan import Case, Plan, cases
 from mxkernels.bench.report import Journal, environment
 from mxkernels.bench.runner import run as measure
 from mxkernels.bench.site import shape_text
+from mxref import RECIPES
 from mxref.cli import screen
 from mxref.cli.errors import WrongCallError
 from mxref.cli.progress import bar
@@ -222,6 +223,7 @@ def print_headline(
 ) -> None:
     """Print the headline as Markdown, or put it between a README's two comments."""
     content = read(file)
+    choices.words("--recipe", recipe, RECIPES)
     try:
         made = headline.table(content, recipe)
     except ValueError as error:

@@ -21,9 +21,11 @@ from typing import Any
 
 import torch
 
+from mxkernels.bench import choices
 from mxkernels.bench.linear_rows import layer_rows, matmul_rows, token_rows
 from mxkernels.bench.report import Journal
 from mxkernels.linear import CastConfig
+from mxref.cli.errors import WrongCallError
 
 SIZES = (1024, 2048, 4096, 8192, 16384)
 QUICK_SIZES = (1024, 8192)
@@ -70,6 +72,10 @@ def parser() -> argparse.ArgumentParser:
 def groups(options: argparse.Namespace) -> list[tuple[str, Any]]:
     """Each group's name and the function that gives its rows; ValueError for a wrong option."""
     names = options.families.split(",")
+    if options.rounds < 0 or not options.budget >= 0:
+        raise ValueError(
+            f"--rounds {options.rounds}, --budget {options.budget}: expected numbers of at least 0"
+        )
     unknown = [name for name in names if name not in ("linear", "matmul", "tokens")]
     if unknown:
         raise ValueError(f"--families {unknown[0]!r}: expected some of linear, matmul, tokens")
@@ -108,7 +114,9 @@ def main(arguments: list[str] | None = None) -> int:
         if options.device == "cuda" and not torch.cuda.is_available():
             raise ValueError(f"no CUDA device: torch {torch.__version__} sees none")
         planned = groups(options)
-    except (ValueError, TypeError, RuntimeError) as error:
+        choices.results("--json", options.json)
+        choices.output("--csv", options.csv)
+    except (ValueError, TypeError, RuntimeError, WrongCallError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     told = {key: value for key, value in vars(options).items() if key not in ("json", "csv")}

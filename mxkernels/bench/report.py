@@ -76,7 +76,7 @@ class Journal:
 
     def __init__(self, path: Path | None, plan: dict[str, Any], past: dict[str, Any] | None = None):
         ptxas.pin()
-        self.path = path
+        self.path = path and path.resolve()  # a link stays one
         self.started = time.monotonic()
         past = past or {}
         self.content: dict[str, Any] = {

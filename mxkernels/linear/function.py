@@ -6,6 +6,7 @@ from mxkernels.linear import op
 from mxkernels.linear.config import CastConfig
 
 DTYPES = (torch.bfloat16, torch.float32)
+AUTOCAST = (*DTYPES, torch.float16)
 
 
 def mx_linear(
@@ -56,11 +57,12 @@ def needs(*tensors: torch.Tensor) -> tuple[bool, ...]:
 
 
 def autocast_to(device_type: str, *tensors: torch.Tensor) -> list[torch.Tensor]:
-    """The tensors in autocast's dtype where it is on, else as they are."""
+    """The tensors in autocast's dtype where it is on, else as they are; it casts no other than the
+    three of AUTOCAST."""
     if device_type == "meta" or not torch.is_autocast_enabled(device_type):
         return list(tensors)
     dtype = torch.get_autocast_dtype(device_type)
-    return [tensor.to(dtype) for tensor in tensors]
+    return [tensor.to(dtype) if tensor.dtype in AUTOCAST else tensor for tensor in tensors]
 
 
 def require_dtypes(tensors: dict[str, torch.Tensor]) -> None:

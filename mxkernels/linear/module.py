@@ -61,7 +61,8 @@ def convert(
 
     The module object stays, and with it parameters, hooks and whoever refers to it (an optimizer,
     a second place in the model): only its forward changes. Subclasses of nn.Linear are left alone;
-    an MXLinear takes the new `config`.
+    an MXLinear takes the new `config`. Code that reads a layer's weight itself, such as the fast
+    path of nn.TransformerEncoderLayer in eval mode without gradients, computes no MX product.
 
     Args:
         model: any module; its own name is "".

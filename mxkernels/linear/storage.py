@@ -52,6 +52,8 @@ def save_quantized(path: str | Path, tensors: Mapping[str, Stored | Quantized]) 
 
     entries, known = {}, {}
     for name, value in tensors.items():
+        if not isinstance(name, str):
+            raise TypeError(f"tensors has the name {name!r}: expected a string")
         stored = value if isinstance(value, Stored) else Stored(value)
         payload, scale = _pair(name, stored.quantized)
         block = arguments.block_pair(stored.block)

@@ -152,6 +152,26 @@ def holds_results(path: Path) -> bool:
     return isinstance(content, dict) and any(keys <= content.keys() for keys in RESULTS)
 
 
+def require_writable(option: str, path: Path) -> None:
+    """WrongCallError where a file cannot be written. What is there already stays, and so does a
+    link or a device: only an empty file that this made is removed."""
+    try:
+        target = path.resolve()
+        existed = target.exists()
+        with target.open("a"):
+            pass
+        if not existed:
+            target.unlink()
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a link to itself
+        raise WrongCallError(f"{option}={str(path)!r}: {reason_of(error)}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """What an error of the file system says, in one line."""
+    known = error.strerror if isinstance(error, OSError) else None
+    return one_line(known or error)
+
+
 class JsonFile:
     """The file that `--json` names, found writable before the run and written after it.
 
@@ -166,18 +186,11 @@ class JsonFile:
             return
         if tensors is not None and self._path == Path(tensors).absolute():
             raise WrongCallError(f"--json={path!r}: the file that --tensors reads")
-        existed = self._path.exists()
+        require_writable("--json", self._path)
         if self._path.is_file() and not holds_results(self._path):
             raise WrongCallError(
                 f"--json={path!r}: exists and is no results file of mxref, which alone is replaced"
             )
-        try:
-            with self._path.open("a"):
-                pass
-            if not existed:
-                self._path.unlink()
-        except (OSError, ValueError) as error:
-            raise self._unwritable(error) from error
 
     def write(self, content: dict[str, Any]) -> None:
         """Write the content, if a file was named."""
@@ -185,8 +198,4 @@ class JsonFile:
             try:
                 self._path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
             except OSError as error:
-                raise self._unwritable(error) from error
-
-    def _unwritable(self, error: Exception) -> WrongCallError:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return WrongCallError(f"--json={str(self._path)!r}: {one_line(reason)}")
+                raise WrongCallError(f"--json={str(self._path)!r}: {reason_of(error)}") from error

@@ -36,23 +36,25 @@ def pin() -> None:
 
 
 def described() -> str:
-    """Versions and origin, as "12.8.93, ptxas-blackwell 12.9.86 (Triton's own)"."""
-    mine, named = own(), os.environ.get(VARIABLE)
-    path = mine if named is None else Path(named)
-    if path is None:
+    """Versions and origin of what Triton takes, as "12.8.93, ptxas-blackwell 12.9.86 (Triton's
+    own)"; where what is named does not run Triton falls back to its own, and this says so."""
+    mine, named, origin = own(), os.environ.get(VARIABLE), "Triton's own"
+    if named is not None and named != str(mine):
+        if version := _version(Path(named)):
+            return f"{version} ({VARIABLE})"
+        origin += f"; {VARIABLE} names none that runs"
+    if mine is None:
         return ""
-    origin = "Triton's own" if path == mine else VARIABLE
-    newer = path.with_name("ptxas-blackwell") if path == mine else None
-    also = f", {newer.name} {_version(newer)}" if newer is not None and newer.exists() else ""
-    return f"{_version(path)}{also} ({origin})"
+    newer = mine.with_name("ptxas-blackwell")
+    also = f", {newer.name} {_version(newer)}" if newer.exists() else ""
+    return f"{_version(mine)}{also} ({origin})"
 
 
 def _version(path: Path) -> str:
+    """Empty where there is none, as Triton reads it."""
     try:
-        told = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, check=True, timeout=20
-        )
+        told = subprocess.run([path, "--version"], capture_output=True, check=True, timeout=20)
     except (OSError, subprocess.SubprocessError):
-        return "that does not run"
-    found = re.search(r"V(\d[\d.]*)", told.stdout)
-    return found[1] if found else "of unknown version"
+        return ""
+    found = re.search(rb"release \d+\.\d+, V(\d[\d.]*)", told.stdout)
+    return found[1].decode() if found else ""

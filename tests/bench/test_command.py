@@ -84,6 +84,7 @@ def test_a_command_that_does_not_exist_is_met_with_those_that_do():
         ("plot", COMMITTED, "--png", "x.png", "--families", "host"),
         ("headline", "none.json"),
         ("headline", COMMITTED, "--recipe", "even"),
+        ("headline", COMMITTED, "--recipe", "nope"),
         ("headline", COMMITTED, "--into", "none.md"),
         ("compare", COMMITTED, "none.json"),
         ("show", ROOT / "LICENSE"),
@@ -301,6 +302,24 @@ def test_json_replaces_results_and_nothing_else(tmp_path):
     with pytest.raises(WrongCallError, match=r"--json='.*notes.json': exists and is no results"):
         choices.results("--json", notes)
     assert notes.read_text() == '{"mine": 1}'
+    assert not (tmp_path / "new.json").exists()
+
+
+@pytest.mark.parametrize("check", [choices.output, choices.plotting])
+def test_a_link_and_a_device_stay(check, tmp_path):
+    pytest.importorskip("matplotlib")
+    link, pipe = tmp_path / "link", tmp_path / "device"
+    link.symlink_to("nowhere")
+    pipe.symlink_to("/dev/null")
+    check("--csv", link)
+    check("--csv", pipe)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["device", "link"]
+    assert Path("/dev/null").is_char_device()
+
+
+def test_results_are_no_device():
+    with pytest.raises(WrongCallError, match="--json='/dev/null': exists and is no results file"):
+        choices.results("--json", Path("/dev/null"))
 
 
 @pytest.mark.gpu

@@ -68,6 +68,11 @@ def test_the_peak_is_by_name(monkeypatch):
         (["--device", "cpu", "--sizes", "big"], "--sizes 'big'"),
         (["--device", "cpu", "--families", "conv"], "--families 'conv'"),
         (["--device", "cpu", "--recipe", "RCEIL"], "recipe='RCEIL'"),
+        (["--device", "cpu", "--rounds", "-1"], "--rounds -1"),
+        (["--device", "cpu", "--budget", "nan"], "--budget nan"),
+        (["--device", "cpu", "--json", __file__], "is no results file"),
+        (["--device", "cpu", "--json", "."], "--json='.': Is a directory"),
+        (["--device", "cpu", "--csv", "/dev/null/x"], "--csv='/dev/null/x'"),
         ([], "no CUDA device"),
     ],
 )

@@ -56,3 +56,25 @@ def test_results_replace_results_and_an_empty_file(tmp_path, monkeypatch):
 
 def test_a_device_is_no_file_to_keep():
     JsonFile("/dev/null").write({})
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["full", "dangling"])
+def test_a_link_stays_a_link(there, tmp_path):
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    if there:
+        target.write_text('{"version": "0", "spec": ""}')
+    link.symlink_to(target)
+    file = JsonFile(str(link))
+    assert link.is_symlink()
+    assert target.exists() == there
+    file.write({"version": "1", "spec": ""})
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["version"] == "1"
+
+
+@pytest.mark.parametrize("path", ["n" * 300, "none/x.json", "."], ids=["long", "no folder", "."])
+def test_what_cannot_be_written_is_one_line(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WrongCallError, match=r"--json='.*': [A-Z][a-z ]+$"):
+        JsonFile(path)
+    assert list(tmp_path.iterdir()) == []

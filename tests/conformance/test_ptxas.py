@@ -31,7 +31,7 @@ def test_tritons_own_is_named_and_triton_not_imported(brought):
 
 def test_what_the_caller_names_stays(brought, monkeypatch, tmp_path):
     other = tmp_path / "ptxas"
-    other.write_text("#!/bin/sh\necho 'V13.0.88'\n")
+    other.write_text("#!/bin/sh\necho 'release 13.0, V13.0.88'\n")
     other.chmod(0o755)
     monkeypatch.setenv(ptxas.VARIABLE, str(other))
     ptxas.pin()
@@ -39,9 +39,17 @@ def test_what_the_caller_names_stays(brought, monkeypatch, tmp_path):
     assert ptxas.described() == "13.0.88 (TRITON_PTXAS_PATH)"
 
 
-def test_one_that_does_not_run_is_told(brought, monkeypatch, tmp_path):
-    monkeypatch.setenv(ptxas.VARIABLE, str(tmp_path / "none"))
-    assert ptxas.described() == "that does not run (TRITON_PTXAS_PATH)"
+@pytest.mark.parametrize(
+    "says", [None, "V99.9.9", "\\377\\376"], ids=["none", "no release", "bytes"]
+)
+def test_where_triton_falls_back_its_own_is_told(brought, monkeypatch, tmp_path, says):
+    other = tmp_path / "ptxas"
+    if says is not None:
+        other.write_text(f"#!/bin/sh\nprintf '{says}'\n")
+        other.chmod(0o755)
+    monkeypatch.setenv(ptxas.VARIABLE, str(other))
+    told = ptxas.described()
+    assert told == "12.8.93 (Triton's own; TRITON_PTXAS_PATH names none that runs)"
 
 
 def test_without_triton_nothing_is_named(monkeypatch):
@@ -54,7 +62,7 @@ def test_without_triton_nothing_is_named(monkeypatch):
 
 def test_env_tells_it():
     pytest.importorskip("triton")
-    assert "ptxas" in call("env").out
+    assert ptxas.described().split(",")[0] in call("env").out
 
 
 def test_a_target_sees_it_pinned(monkeypatch, tmp_path):

@@ -7,7 +7,7 @@ import torch
 import mxkernels
 import mxref
 from mxkernels import CastConfig, MXLinear, arch, convert, mx_linear, registry
-from mxkernels.linear import cast
+from mxkernels.linear import cast, save_quantized
 
 X, W = torch.ones(4, 64), torch.ones(8, 64)
 
@@ -205,3 +205,27 @@ def test_the_dimension_that_is_not_built_is_named():
     config = CastConfig(dim0="reference", dim1="compile")
     with pytest.raises(NotImplementedError, match=r"dim1='compile': block=\(32, 1\)"):
         mx_linear(torch.ones(4, 64), torch.ones(8, 64), config=config)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.int64, torch.bool, torch.complex64], ids=str
+)
+def test_autocast_converts_what_torch_converts_and_nothing_else(dtype):
+    x, weight = torch.ones(2, 64), torch.ones(3, 64)
+    offs = torch.tensor([2], dtype=torch.int32)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert mx_linear(x, weight).dtype == torch.bfloat16
+        for call in (
+            lambda: mx_linear(x.to(dtype), weight),
+            lambda: mxkernels.grouped_mm(x.to(dtype), weight[None], offs),
+        ):
+            with pytest.raises(TypeError, match=f"x has dtype {dtype}: expected"):
+                call()
+
+
+def test_names_of_saved_tensors_are_strings(tmp_path):
+    pytest.importorskip("safetensors")
+    pair = mxkernels.quantize(torch.ones(1, 32))
+    with pytest.raises(TypeError, match="the name 1: expected a string"):
+        save_quantized(tmp_path / "w", {1: pair, "1": pair})
+    assert not (tmp_path / "w").exists()
